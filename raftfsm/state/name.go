@@ -1,0 +1,18 @@
+package state
+
+import "strings"
+
+// SiteKey brings a site name into the form names are compared by: lower case, no "www.", no final dot, no white space around it.
+func SiteKey(name string) string {
+	name = strings.ToLower(strings.TrimSpace(name))
+	name = strings.TrimSuffix(name, ".")
+	return strings.TrimPrefix(name, "www.")
+}
+
+// Reindex rebuilds what is derived from the maps. Whoever builds or changes a State calls it before publishing the result.
+func (s *State) Reindex() {
+	s.byName = make(map[string]SiteID, len(s.Sites))
+	for id, site := range s.Sites {
+		s.byName[SiteKey(site.Name)] = id
+	}
+}

@@ -1,0 +1,127 @@
+package state
+
+import "time"
+
+// SiteID numbers a site. Numbers are never reused, so a site that is deleted and added again under its old name is another site.
+type SiteID = uint32
+
+// Day is a calendar day in some site's zone, written 2006-01-02.
+type Day string
+
+// State is one immutable version of the cluster state. Do not change anything reached from it.
+type State struct {
+	// Version grows by at least one with every change.
+	Version   uint64 `json:"version"`
+	ClusterID string `json:"cluster_id"`
+
+	Brokers map[int32]Broker  `json:"brokers"`
+	Topics  map[string]Topic  `json:"topics"` // by name
+	Sites   map[SiteID]Site   `json:"sites"`
+	Users   map[string]User   `json:"users"`  // by lower-case e-mail address
+	Tokens  map[uint64]Token  `json:"tokens"` // by id
+	Salts   map[Day]Salt      `json:"salts"`
+	byName  map[string]SiteID // site names, lower case; rebuilt after every change
+
+	// RouteKey keys the hash that sends one visitor's hits to one partition. It never rotates; only the partition number is kept.
+	RouteKey [16]byte `json:"route_key"`
+	// ImportKey is the secret from which the salts of days outside Salts are derived (imported history).
+	ImportKey [32]byte `json:"import_key"`
+
+	NextSiteID     SiteID `json:"next_site_id"`
+	NextTokenID    uint64 `json:"next_token_id"`
+	NextProducerID int64  `json:"next_producer_id"`
+}
+
+// Broker is one node of the cluster.
+type Broker struct {
+	ID       int32  `json:"id"`
+	ServerID string `json:"server_id"` // UUID and incarnation of the node's data
+	Host     string `json:"host"`      // advertised address of the Kafka listener
+	Port     int32  `json:"port"`
+}
+
+// TopicSpec asks for a topic.
+type TopicSpec struct {
+	Name              string             `json:"name"`
+	Partitions        int32              `json:"partitions"`
+	ReplicationFactor int16              `json:"replication_factor"` // -1 is automatic
+	Configs           map[string]*string `json:"configs,omitempty"`  // Kafka's names; nil is the default
+	Internal          bool               `json:"internal,omitempty"` // hidden from wildcard subscriptions, may not be deleted by clients
+}
+
+// Topic is a topic as created. ID never changes and is never reused.
+type Topic struct {
+	Name              string            `json:"name"`
+	ID                [16]byte          `json:"id"`
+	Partitions        int32             `json:"partitions"`
+	ReplicationFactor int16             `json:"replication_factor"`
+	Configs           map[string]string `json:"configs,omitempty"` // only what differs from the defaults
+	Internal          bool              `json:"internal,omitempty"`
+	CreatedAt         time.Time         `json:"created_at"`
+}
+
+// Site is what hits are counted for: a web site or a short-link domain.
+type Site struct {
+	ID         SiteID    `json:"id"`
+	Name       string    `json:"name"`       // host name as in the snippet, lower case, without "www."
+	Timezone   string    `json:"timezone"`   // IANA name
+	Generation uint32    `json:"generation"` // grows when hour and day cells must be made anew
+	CreatedAt  time.Time `json:"created_at"`
+}
+
+// Role says what a user may do. Each role may do all that the ones after it may.
+type Role string
+
+// Roles of users.
+const (
+	RoleAdmin  Role = "admin"  // everything
+	RoleEditor Role = "editor" // sites and imports
+	RoleViewer Role = "viewer" // read counts
+)
+
+// User is a person who logs in to the dashboard.
+type User struct {
+	Email        string    `json:"email"` // as typed, the map key is lower case
+	Role         Role      `json:"role"`
+	PasswordHash string    `json:"password_hash"` // argon2id in PHC form; never shown
+	CreatedAt    time.Time `json:"created_at"`
+}
+
+// Scope says what a token may do.
+type Scope string
+
+// Scopes of tokens.
+const (
+	ScopeStats  Scope = "stats"  // read counts
+	ScopeIngest Scope = "ingest" // send hits with addresses and times of its own
+	ScopeAdmin  Scope = "admin"  // everything
+)
+
+// Token is an API token. Only the hash of its secret is kept.
+type Token struct {
+	ID         uint64    `json:"id"`
+	Name       string    `json:"name"`
+	Scopes     []Scope   `json:"scopes"`
+	SecretHash [32]byte  `json:"secret_hash"` // SHA-256
+	CreatedAt  time.Time `json:"created_at"`
+}
+
+// Salt keys the visitor ids of one day.
+type Salt struct {
+	Key [16]byte `json:"key"`
+}
+
+// Salt returns the salt of a day and whether one is agreed on. Days without one are history: derive theirs from ImportKey.
+func (s *State) Salt(day Day) (Salt, bool) {
+	salt, ok := s.Salts[day]
+	return salt, ok
+}
+
+// SiteByName finds a site by its name in any case, with or without "www.".
+func (s *State) SiteByName(name string) (Site, bool) {
+	id, ok := s.byName[SiteKey(name)]
+	if !ok {
+		return Site{}, false
+	}
+	return s.Sites[id], true
+}
