@@ -1,0 +1,120 @@
+package hit
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Append adds the encoded hit to dst and returns the result. Version is written as the constant Version whatever h says. Text that is
+// not valid UTF-8 is written with U+FFFD in place of the bad bytes, since protobuf readers refuse the whole record otherwise. Equal
+// hits give equal bytes.
+func Append(dst []byte, h *Hit) []byte {
+	dst = appendUint(dst, fVersion, Version)
+	dst = appendString(dst, fSource, h.ID.Source)
+	dst = appendUint(dst, fSequence, h.ID.Seq)
+	dst = appendString(dst, fClientID, h.ClientID)
+	dst = appendUint(dst, fSiteID, uint64(h.SiteID))
+	dst = appendString(dst, fSite, h.Site)
+	dst = appendUint(dst, fTimeMs, uint64(h.TimeMs))
+	dst = appendUint(dst, fReceivedMs, uint64(h.ReceivedMs))
+	dst = appendUint(dst, fKind, uint64(h.Kind))
+	dst = appendString(dst, fName, h.Name)
+	dst = appendFixed(dst, fVisitor, h.Visitor)
+	dst = appendFixed(dst, fVisitorNext, h.VisitorNext)
+	dst = appendString(dst, fHost, h.Host)
+	dst = appendString(dst, fPath, h.Path)
+	dst = appendString(dst, fQuery, h.Query)
+	dst = appendString(dst, fFragment, h.Fragment)
+	dst = appendString(dst, fTitle, h.Title)
+	dst = appendString(dst, fReferrer, h.Referrer)
+	dst = appendString(dst, fRefHost, h.RefHost)
+	dst = appendString(dst, fLink, h.Link)
+	dst = appendString(dst, fDest, h.Dest)
+	dst = appendString(dst, fCountry, h.Country)
+	dst = appendString(dst, fRegion, h.Region)
+	dst = appendString(dst, fCity, h.City)
+	dst = appendString(dst, fAgent, h.Agent)
+	dst = appendMap(dst, fHints, h.Hints)
+	dst = appendString(dst, fBrowser, h.Browser)
+	dst = appendString(dst, fBrowserVersion, h.BrowserVersion)
+	dst = appendString(dst, fOS, h.OS)
+	dst = appendString(dst, fOSVersion, h.OSVersion)
+	dst = appendString(dst, fDevice, h.Device)
+	dst = appendBool(dst, fBot, h.Bot)
+	dst = appendString(dst, fBotKind, h.BotKind)
+	dst = appendUint(dst, fStatus, uint64(int64(h.Status)))
+	dst = appendMap(dst, fProps, h.Props)
+	dst = appendString(dst, fUTMSource, h.Campaign.Source)
+	dst = appendString(dst, fUTMMedium, h.Campaign.Medium)
+	dst = appendString(dst, fUTMCampaign, h.Campaign.Name)
+	dst = appendString(dst, fUTMTerm, h.Campaign.Term)
+	dst = appendString(dst, fUTMContent, h.Campaign.Content)
+	dst = appendString(dst, fCurrency, h.Revenue.Currency)
+	dst = appendString(dst, fAmount, h.Revenue.Amount)
+	dst = appendUint(dst, fScrollPercent, uint64(int64(h.ScrollPercent)))
+	dst = appendUint(dst, fEngagedMs, uint64(h.EngagedMs))
+	return appendBool(dst, fNonInteractive, h.NonInteractive)
+}
+
+func appendUint(dst []byte, num protowire.Number, v uint64) []byte {
+	if v == 0 {
+		return dst
+	}
+	dst = protowire.AppendTag(dst, num, protowire.VarintType)
+	return protowire.AppendVarint(dst, v)
+}
+
+func appendFixed(dst []byte, num protowire.Number, v uint64) []byte {
+	if v == 0 {
+		return dst
+	}
+	dst = protowire.AppendTag(dst, num, protowire.Fixed64Type)
+	return protowire.AppendFixed64(dst, v)
+}
+
+func appendBool(dst []byte, num protowire.Number, v bool) []byte {
+	if !v {
+		return dst
+	}
+	return appendUint(dst, num, 1)
+}
+
+func appendString(dst []byte, num protowire.Number, s string) []byte {
+	if s == "" {
+		return dst
+	}
+	dst = protowire.AppendTag(dst, num, protowire.BytesType)
+	return protowire.AppendString(dst, validText(s))
+}
+
+func validText(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// appendMap writes the entries in key order, so that equal hits give equal bytes.
+func appendMap(dst []byte, num protowire.Number, m map[string]string) []byte {
+	if len(m) == 0 {
+		return dst
+	}
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		k, v := validText(key), validText(m[key])
+		dst = protowire.AppendTag(dst, num, protowire.BytesType)
+		dst = protowire.AppendVarint(dst, uint64(2+protowire.SizeBytes(len(k))+protowire.SizeBytes(len(v))))
+		dst = protowire.AppendTag(dst, 1, protowire.BytesType)
+		dst = protowire.AppendString(dst, k)
+		dst = protowire.AppendTag(dst, 2, protowire.BytesType)
+		dst = protowire.AppendString(dst, v)
+	}
+	return dst
+}
