@@ -1,0 +1,22 @@
+package record
+
+import "errors"
+
+// The sentinels say what kind of wrong a batch is; the wrapping text says where.
+var (
+	// ErrShort is returned when the bytes end before the batch does. A reader
+	// of a stream may try again with more bytes.
+	ErrShort = errors.New("record batch is cut short")
+	// ErrMagic is returned for a message format other than magic 2.
+	ErrMagic = errors.New("unsupported record format, only magic 2 is kept")
+	// ErrCorrupt is returned when lengths, counts or the checksum disagree with
+	// the bytes.
+	ErrCorrupt = errors.New("record batch is corrupt")
+	// ErrInvalid is returned when a batch is well formed but breaks a rule that
+	// producers must keep, such as dense offset deltas.
+	ErrInvalid = errors.New("record batch breaks a rule for producers")
+	// ErrTooLarge is returned when a batch inflates to more than the bound.
+	ErrTooLarge = errors.New("record batch inflates beyond the limit")
+	// ErrCodec is returned for a compression codec that does not exist.
+	ErrCodec = errors.New("unknown compression codec")
+)
