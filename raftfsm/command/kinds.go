@@ -1,0 +1,154 @@
+package command
+
+// The kinds. Add at the end; a number that was used once keeps its meaning for ever.
+const (
+	KindInitCluster Kind = iota + 1
+	KindRegisterBroker
+	KindCreateTopic
+	KindDeleteTopic
+	KindAddSite
+	KindUpdateSite
+	KindDeleteSite
+	KindAddUser
+	KindSetPassword
+	KindDeleteUser
+	KindAddToken
+	KindDeleteToken
+	KindAllocateProducerIDs
+	KindAgreeSalts
+	KindCompleteSetup
+)
+
+var kinds = map[Kind]func([]byte) (Command, error){
+	KindInitCluster:         body[InitCluster],
+	KindRegisterBroker:      body[RegisterBroker],
+	KindCreateTopic:         body[CreateTopic],
+	KindDeleteTopic:         body[DeleteTopic],
+	KindAddSite:             body[AddSite],
+	KindUpdateSite:          body[UpdateSite],
+	KindDeleteSite:          body[DeleteSite],
+	KindAddUser:             body[AddUser],
+	KindSetPassword:         body[SetPassword],
+	KindDeleteUser:          body[DeleteUser],
+	KindAddToken:            body[AddToken],
+	KindDeleteToken:         body[DeleteToken],
+	KindAllocateProducerIDs: body[AllocateProducerIDs],
+	KindAgreeSalts:          body[AgreeSalts],
+	KindCompleteSetup:       body[CompleteSetup],
+}
+
+// InitCluster is the first command of a cluster. The keys are drawn once and never change.
+type InitCluster struct {
+	ClusterID string   `json:"cluster_id"`
+	RouteKey  [16]byte `json:"route_key"`
+	ImportKey [32]byte `json:"import_key"`
+}
+
+// RegisterBroker says where clients reach a node.
+type RegisterBroker struct {
+	ID       int32  `json:"id"`
+	ServerID string `json:"server_id"`
+	Host     string `json:"host"`
+	Port     int32  `json:"port"`
+}
+
+// CreateTopic adds a topic whose ID the proposer drew.
+type CreateTopic struct {
+	Name              string            `json:"name"`
+	ID                [16]byte          `json:"id"`
+	Partitions        int32             `json:"partitions"`
+	ReplicationFactor int16             `json:"replication_factor"`
+	Configs           map[string]string `json:"configs,omitempty"`
+	Internal          bool              `json:"internal,omitempty"`
+}
+
+// DeleteTopic removes a topic by name.
+type DeleteTopic struct {
+	Name string `json:"name"`
+}
+
+// Salts maps days (2006-01-02) to keys.
+type Salts map[string][16]byte
+
+// AddSite adds a site, together with the salts of those of its days that are not agreed on yet.
+type AddSite struct {
+	Name     string `json:"name"`
+	Timezone string `json:"timezone"`
+	Salts    Salts  `json:"salts,omitempty"`
+}
+
+// UpdateSite changes what is not nil.
+type UpdateSite struct {
+	Name     string  `json:"name"`
+	NewName  *string `json:"new_name,omitempty"`
+	Timezone *string `json:"timezone,omitempty"`
+	Salts    Salts   `json:"salts,omitempty"`
+}
+
+// DeleteSite removes a site by name.
+type DeleteSite struct {
+	Name string `json:"name"`
+}
+
+// AddUser adds a user whose password is hashed already.
+type AddUser struct {
+	Email        string `json:"email"`
+	Role         string `json:"role"`
+	PasswordHash string `json:"password_hash"`
+}
+
+// SetPassword replaces the password hash of a user.
+type SetPassword struct {
+	Email        string `json:"email"`
+	PasswordHash string `json:"password_hash"`
+}
+
+// DeleteUser removes a user.
+type DeleteUser struct {
+	Email string `json:"email"`
+}
+
+// AddToken adds an API token by the hash of its secret.
+type AddToken struct {
+	Name       string   `json:"name"`
+	Scopes     []string `json:"scopes"`
+	SecretHash [32]byte `json:"secret_hash"`
+}
+
+// DeleteToken removes a token.
+type DeleteToken struct {
+	ID uint64 `json:"id"`
+}
+
+// AllocateProducerIDs takes Count consecutive producer ids out of the number space.
+type AllocateProducerIDs struct {
+	Count int64 `json:"count"`
+}
+
+// AgreeSalts adds the salts of coming days and erases those of days that are over.
+type AgreeSalts struct {
+	Add   Salts    `json:"add,omitempty"`
+	Erase []string `json:"erase,omitempty"`
+}
+
+// CompleteSetup adds the first administrator and the first site in one step. It is refused once any user exists.
+type CompleteSetup struct {
+	User AddUser `json:"user"`
+	Site AddSite `json:"site"`
+}
+
+func (InitCluster) Kind() Kind         { return KindInitCluster }
+func (RegisterBroker) Kind() Kind      { return KindRegisterBroker }
+func (CreateTopic) Kind() Kind         { return KindCreateTopic }
+func (DeleteTopic) Kind() Kind         { return KindDeleteTopic }
+func (AddSite) Kind() Kind             { return KindAddSite }
+func (UpdateSite) Kind() Kind          { return KindUpdateSite }
+func (DeleteSite) Kind() Kind          { return KindDeleteSite }
+func (AddUser) Kind() Kind             { return KindAddUser }
+func (SetPassword) Kind() Kind         { return KindSetPassword }
+func (DeleteUser) Kind() Kind          { return KindDeleteUser }
+func (AddToken) Kind() Kind            { return KindAddToken }
+func (DeleteToken) Kind() Kind         { return KindDeleteToken }
+func (AllocateProducerIDs) Kind() Kind { return KindAllocateProducerIDs }
+func (AgreeSalts) Kind() Kind          { return KindAgreeSalts }
+func (CompleteSetup) Kind() Kind       { return KindCompleteSetup }

@@ -1,0 +1,38 @@
+package state
+
+import "github.com/weir-analytics/weir/raftfsm/command"
+
+func (s *State) initCluster(cmd command.InitCluster) (any, error) {
+	if s.ClusterID != "" {
+		return nil, exists("cluster", s.ClusterID)
+	}
+	if cmd.ClusterID == "" {
+		return nil, invalid("cluster_id", "it is empty")
+	}
+	s.ClusterID, s.RouteKey, s.ImportKey = cmd.ClusterID, cmd.RouteKey, cmd.ImportKey
+	return nil, nil
+}
+
+func (s *State) registerBroker(cmd command.RegisterBroker) (any, error) {
+	if cmd.ID < 0 {
+		return nil, invalid("node_id", "%d is negative", cmd.ID)
+	}
+	if cmd.Host == "" || cmd.Port < 1 || cmd.Port > 65535 {
+		return nil, invalid("advertise", "%q port %d is no address that clients can dial", cmd.Host, cmd.Port)
+	}
+	broker := Broker{ID: cmd.ID, ServerID: cmd.ServerID, Host: cmd.Host, Port: cmd.Port}
+	s.Brokers = with(s.Brokers, cmd.ID, broker)
+	return broker, nil
+}
+
+// maxProducerIDs bounds one allocation. A broker takes 1000 at a time; the rest is slack.
+const maxProducerIDs = 1 << 20
+
+func (s *State) allocateProducerIDs(cmd command.AllocateProducerIDs) (any, error) {
+	if cmd.Count < 1 || cmd.Count > maxProducerIDs {
+		return nil, invalid("count", "%d producer ids, 1 to %d are allowed", cmd.Count, maxProducerIDs)
+	}
+	first := s.NextProducerID
+	s.NextProducerID += cmd.Count
+	return first, nil
+}

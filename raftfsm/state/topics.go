@@ -1,0 +1,62 @@
+package state
+
+import (
+	"strings"
+	"time"
+
+	"github.com/weir-analytics/weir/raftfsm/command"
+)
+
+const (
+	maxTopicName  = 249  // bytes, as in Kafka: leaves room for "-partition" in a directory name
+	maxPartitions = 4096 // per topic; a guess far above what one cluster carries (see docs/architecture.md)
+)
+
+func (s *State) createTopic(cmd command.CreateTopic, now time.Time) (any, error) {
+	if err := checkTopicName(cmd.Name); err != nil {
+		return nil, err
+	}
+	if _, ok := s.Topics[cmd.Name]; ok {
+		return nil, exists("topic", cmd.Name)
+	}
+	if cmd.Partitions < 1 || cmd.Partitions > maxPartitions {
+		return nil, invalid("partitions", "%d, 1 to %d are allowed", cmd.Partitions, maxPartitions)
+	}
+	if cmd.ReplicationFactor != -1 && cmd.ReplicationFactor < 1 {
+		return nil, invalid("replication_factor", "%d, allowed are -1 (automatic) or at least 1", cmd.ReplicationFactor)
+	}
+	if cmd.ID == ([16]byte{}) {
+		return nil, invalid("id", "a topic needs an id")
+	}
+	topic := Topic{
+		Name: cmd.Name, ID: cmd.ID, Partitions: cmd.Partitions, ReplicationFactor: cmd.ReplicationFactor,
+		Configs: cmd.Configs, Internal: cmd.Internal, CreatedAt: now,
+	}
+	s.Topics = with(s.Topics, cmd.Name, topic)
+	return topic, nil
+}
+
+func (s *State) deleteTopic(cmd command.DeleteTopic) (any, error) {
+	if _, ok := s.Topics[cmd.Name]; !ok {
+		return nil, notFound("topic", cmd.Name)
+	}
+	s.Topics = without(s.Topics, cmd.Name)
+	return nil, nil
+}
+
+func checkTopicName(name string) error {
+	const allowed = "letters, digits, '.', '_' and '-' are allowed"
+	switch {
+	case name == "" || name == "." || name == "..":
+		return invalid("name", "%q is no topic name: %s", name, allowed)
+	case len(name) > maxTopicName:
+		return invalid("name", "%d bytes, at most %d are allowed", len(name), maxTopicName)
+	}
+	bad := func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
+	}
+	if i := strings.IndexFunc(name, bad); i >= 0 {
+		return invalid("name", "%q is no topic name: %s", name, allowed)
+	}
+	return nil
+}
