@@ -1,0 +1,70 @@
+package raftfsm
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Config says how to open the controller. The zero value of each optional field is replaced by Default's.
+type Config struct {
+	DataDir   string // the node's data directory; must exist
+	NodeID    int32  // 1 and up
+	ClusterID string // optional: refuse a directory of another cluster, and refuse to form one
+
+	// Transport reaches the other members. Nil serves a cluster of one node.
+	Transport raft.Transport
+	// ElectionTimeout is how long a silent leader is waited for. One voter waits for nobody, so its default is short.
+	ElectionTimeout time.Duration
+	// SnapshotEvery is the number of commands after which the state is written out and the log is cut.
+	SnapshotEvery uint64
+
+	Now        func() time.Time
+	Log        *slog.Logger
+	Registerer prometheus.Registerer // optional
+}
+
+// Default returns the configuration of a single node with its data in dir.
+func Default(dir string) Config {
+	return Config{DataDir: dir, NodeID: 1, ElectionTimeout: 60 * time.Millisecond, SnapshotEvery: 1024, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+}
+
+// Validate fills in defaults and checks the ranges. Errors name the flag.
+func (c *Config) Validate() error {
+	def := Default(c.DataDir)
+	if c.ElectionTimeout == 0 {
+		c.ElectionTimeout = def.ElectionTimeout
+	}
+	if c.SnapshotEvery == 0 {
+		c.SnapshotEvery = def.SnapshotEvery
+	}
+	if c.Now == nil {
+		c.Now = def.Now
+	}
+	if c.Log == nil {
+		c.Log = def.Log
+	}
+	if c.DataDir == "" {
+		return errors.New("--data: a data directory is needed")
+	}
+	if c.NodeID < 1 {
+		return fmt.Errorf("--node-id: %d, 1 to %d are allowed", c.NodeID, int32(1<<31-1))
+	}
+	if c.ElectionTimeout < 10*time.Millisecond || c.ElectionTimeout > time.Minute {
+		return fmt.Errorf("election timeout: %s, 10ms to 1m are allowed", c.ElectionTimeout)
+	}
+	return nil
+}
+
+// clusterID draws 16 random bytes in the form that Kafka's tools print: 22 characters of URL-safe base64.
+func clusterID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}

@@ -1,0 +1,217 @@
+package raftfsm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-analytics/weir/internal/raftlog"
+	"github.com/weir-analytics/weir/raftfsm/state"
+)
+
+// snapshotsKept is 1, because an older snapshot would keep erased salts. FileSnapshotStore removes the old one after the new one is synced.
+const snapshotsKept = 1
+
+// Controller is one node's member of the controller group. Its methods may be called from any goroutine.
+type Controller struct {
+	cfg     Config
+	id      identity
+	fsm     *fsm
+	store   *store
+	raft    *raft.Raft
+	metrics *metrics
+
+	ready  chan struct{} // closed by Run once this node leads, has applied all that is committed, and the first salts are agreed on
+	closed chan struct{} // closed by Close
+	once   sync.Once
+	err    error // of Close
+
+	saltsMu sync.Mutex // one change of salts at a time, so that two proposers do not draw different keys for a day in vain
+}
+
+// Open opens the controller's data in cfg.DataDir, forming a cluster of this one node when the directory is empty. The state that was
+// agreed on is complete once Ready is closed, which takes Run.
+func Open(cfg Config) (*Controller, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	id, err := loadIdentity(cfg.DataDir, cfg)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(cfg.DataDir, "controller")
+	if id.Formed {
+		if _, err := os.Stat(filepath.Join(dir, "raft.db")); err != nil {
+			return nil, fmt.Errorf("%w (%w): restore %s from a backup", ErrDataLost, err, dir)
+		}
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the controller's directory: %w", err)
+	}
+	st, err := openStore(filepath.Join(dir, "raft.db"), cfg.Log)
+	if err != nil {
+		return nil, err
+	}
+	c := &Controller{cfg: cfg, id: id, fsm: newFSM(), store: st, ready: make(chan struct{}), closed: make(chan struct{})}
+	c.metrics = newMetrics(cfg.Registerer, c)
+	err = errors.Join(syncDir(dir), syncDir(cfg.DataDir))
+	if err == nil {
+		err = c.openRaft(dir)
+	}
+	if err != nil {
+		c.metrics.unregister()
+		return nil, errors.Join(err, st.Close())
+	}
+	return c, nil
+}
+
+func (c *Controller) openRaft(dir string) error {
+	snaps, err := raft.NewFileSnapshotStoreWithLogger(dir, snapshotsKept, raftlog.New(c.cfg.Log))
+	if err != nil {
+		return fmt.Errorf("open the controller's snapshots: %w", err)
+	}
+	transport := c.cfg.Transport
+	if transport == nil {
+		_, transport = raft.NewInmemTransport(raft.ServerAddress(c.id.ServerID))
+	}
+	existing, err := raft.HasExistingState(c.store, c.store, snaps)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read the controller's log: %w", err)
+	case !existing && c.id.Formed:
+		return fmt.Errorf("%w: %s is empty; restore it from a backup", ErrDataLost, dir)
+	case !existing:
+		self := raft.Server{Suffrage: raft.Voter, ID: raft.ServerID(c.id.ServerID), Address: transport.LocalAddr()}
+		if err := raft.BootstrapCluster(c.raftConfig(), c.store, c.store, snaps, transport, raft.Configuration{Servers: []raft.Server{self}}); err != nil {
+			return fmt.Errorf("form the cluster: %w", err)
+		}
+	}
+	if c.raft, err = raft.NewRaft(c.raftConfig(), c.fsm, c.store, c.store, snaps, transport); err != nil {
+		return fmt.Errorf("start the controller group: %w", err)
+	}
+	return nil
+}
+
+func (c *Controller) raftConfig() *raft.Config {
+	rc := raft.DefaultConfig()
+	rc.LocalID = raft.ServerID(c.id.ServerID)
+	rc.HeartbeatTimeout, rc.ElectionTimeout, rc.LeaderLeaseTimeout = c.cfg.ElectionTimeout, c.cfg.ElectionTimeout, c.cfg.ElectionTimeout
+	rc.SnapshotThreshold, rc.SnapshotInterval = c.cfg.SnapshotEvery, time.Minute
+	rc.TrailingLogs = 0 // a follower that is behind gets the snapshot: it is small, and trailing entries would keep erased salts
+	rc.NoLegacyTelemetry = true
+	rc.Logger = raftlog.New(c.cfg.Log)
+	return rc
+}
+
+// Run carries out the duties of the leader until ctx ends or the controller cannot go on. It returns nil when ctx ended.
+func (c *Controller) Run(ctx context.Context) error {
+	if err := c.becomeReady(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("start the controller: %w", err)
+	}
+	close(c.ready)
+	tick := time.NewTicker(saltsEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.closed:
+			return nil
+		case err := <-c.fsm.failed:
+			return err
+		case <-tick.C:
+			if err := c.agreeSalts(ctx); err != nil && ctx.Err() == nil {
+				c.cfg.Log.Warn("the salts of the coming days are not agreed on yet", "err", err)
+			}
+		}
+	}
+}
+
+// becomeReady waits until this node leads and has applied everything that is committed, then makes the cluster's first command and salts.
+func (c *Controller) becomeReady(ctx context.Context) error {
+	if err := c.lead(ctx); err != nil {
+		return err
+	}
+	if err := c.initCluster(ctx); err != nil {
+		return err
+	}
+	if !c.id.Formed {
+		id := c.id
+		id.Formed = true
+		if err := saveIdentity(c.cfg.DataDir, id); err != nil {
+			return err
+		}
+	}
+	return c.agreeSalts(ctx)
+}
+
+func (c *Controller) lead(ctx context.Context) error {
+	for {
+		if c.raft.State() == raft.Leader {
+			err := c.wait(ctx, c.raft.Barrier(0))
+			if err == nil {
+				return nil
+			}
+			if ctx.Err() != nil || errors.Is(err, raft.ErrRaftShutdown) {
+				return err
+			}
+		}
+		select {
+		case <-c.raft.LeaderCh():
+		case <-time.After(c.cfg.ElectionTimeout): // LeaderCh drops what nobody takes
+		case err := <-c.fsm.failed:
+			return err
+		case <-c.closed:
+			return ErrUnavailable
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Close stops the group and releases the files. It may be called more than once.
+func (c *Controller) Close() error {
+	c.once.Do(func() {
+		close(c.closed)
+		done := make(chan error, 1)
+		go func() { done <- c.raft.Shutdown().Error() }()
+		select {
+		case c.err = <-done:
+		case <-time.After(5 * time.Second):
+			c.err = errors.New("the controller group did not stop within 5 s: its disk does not answer")
+		}
+		c.err = errors.Join(c.err, c.store.Close())
+		c.metrics.unregister()
+	})
+	return c.err
+}
+
+// State returns the newest state. It is never nil and must not be changed. Before Ready it may be older than what was agreed on.
+func (c *Controller) State() *state.State { return c.fsm.current.Load() }
+
+// Changed returns a channel that is closed at the next change of State. Take it before reading State, or a change is missed.
+func (c *Controller) Changed() <-chan struct{} { return c.fsm.watch() }
+
+// Ready returns a channel that is closed once changes are accepted.
+func (c *Controller) Ready() <-chan struct{} { return c.ready }
+
+// ClusterID returns the id of the cluster. It is known from Open on.
+func (c *Controller) ClusterID() string { return c.id.ClusterID }
+
+// ServerID returns the id of this node's data directory.
+func (c *Controller) ServerID() string { return c.id.ServerID }
+
+// NodeID returns the number of this node.
+func (c *Controller) NodeID() int32 { return c.id.NodeID }
+
+// Leading reports whether this node leads the controller group.
+func (c *Controller) Leading() bool { return c.raft.State() == raft.Leader }
