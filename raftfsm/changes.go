@@ -37,6 +37,18 @@ func (c *Controller) DeleteTopic(ctx context.Context, name string) error {
 	return err
 }
 
+// SetTopicConfigs replaces all configuration of a topic by configs.
+func (c *Controller) SetTopicConfigs(ctx context.Context, name string, configs map[string]string) error {
+	_, err := change[state.Topic](ctx, c, command.SetTopicConfigs{Name: name, Configs: configs})
+	return err
+}
+
+// AddPartitions raises the number of partitions of a topic to total.
+func (c *Controller) AddPartitions(ctx context.Context, name string, total int32) error {
+	_, err := change[state.Topic](ctx, c, command.AddPartitions{Name: name, Total: total})
+	return err
+}
+
 // RegisterBroker says where clients reach a node. It does nothing when that is known already.
 func (c *Controller) RegisterBroker(ctx context.Context, b state.Broker) error {
 	if c.State().Brokers[b.ID] == b {

@@ -25,6 +25,8 @@ func samples() []Command {
 		DeleteToken{ID: 9},
 		AllocateProducerIDs{Count: 1000},
 		AgreeSalts{Add: Salts{"2026-01-02": {4}}, Erase: []string{"2025-12-31"}},
+		SetTopicConfigs{Name: "t", Configs: map[string]string{"retention.ms": "1"}},
+		AddPartitions{Name: "t", Total: 9},
 		CompleteSetup{User: AddUser{Email: "a@b", Role: "admin", PasswordHash: "h"}, Site: AddSite{Name: "a.example", Timezone: "UTC"}},
 	}
 }

@@ -17,6 +17,8 @@ const (
 	KindAllocateProducerIDs
 	KindAgreeSalts
 	KindCompleteSetup
+	KindSetTopicConfigs
+	KindAddPartitions
 )
 
 var kinds = map[Kind]func([]byte) (Command, error){
@@ -35,6 +37,8 @@ var kinds = map[Kind]func([]byte) (Command, error){
 	KindAllocateProducerIDs: body[AllocateProducerIDs],
 	KindAgreeSalts:          body[AgreeSalts],
 	KindCompleteSetup:       body[CompleteSetup],
+	KindSetTopicConfigs:     body[SetTopicConfigs],
+	KindAddPartitions:       body[AddPartitions],
 }
 
 // InitCluster is the first command of a cluster. The keys are drawn once and never change.
@@ -65,6 +69,18 @@ type CreateTopic struct {
 // DeleteTopic removes a topic by name.
 type DeleteTopic struct {
 	Name string `json:"name"`
+}
+
+// SetTopicConfigs replaces all configuration of a topic.
+type SetTopicConfigs struct {
+	Name    string            `json:"name"`
+	Configs map[string]string `json:"configs,omitempty"`
+}
+
+// AddPartitions raises the number of partitions of a topic to Total.
+type AddPartitions struct {
+	Name  string `json:"name"`
+	Total int32  `json:"total"`
 }
 
 // Salts maps days (2006-01-02) to keys.
@@ -152,3 +168,5 @@ func (DeleteToken) Kind() Kind         { return KindDeleteToken }
 func (AllocateProducerIDs) Kind() Kind { return KindAllocateProducerIDs }
 func (AgreeSalts) Kind() Kind          { return KindAgreeSalts }
 func (CompleteSetup) Kind() Kind       { return KindCompleteSetup }
+func (SetTopicConfigs) Kind() Kind     { return KindSetTopicConfigs }
+func (AddPartitions) Kind() Kind       { return KindAddPartitions }

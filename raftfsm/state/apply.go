@@ -42,6 +42,10 @@ func (s *State) apply(cmd command.Command, now time.Time) (any, error) {
 		return s.createTopic(cmd, now)
 	case command.DeleteTopic:
 		return s.deleteTopic(cmd)
+	case command.SetTopicConfigs:
+		return s.setTopicConfigs(cmd)
+	case command.AddPartitions:
+		return s.addPartitions(cmd)
 	case command.AddSite:
 		return s.addSite(cmd, now)
 	case command.UpdateSite:

@@ -44,6 +44,29 @@ func (s *State) deleteTopic(cmd command.DeleteTopic) (any, error) {
 	return nil, nil
 }
 
+func (s *State) setTopicConfigs(cmd command.SetTopicConfigs) (any, error) {
+	topic, ok := s.Topics[cmd.Name]
+	if !ok {
+		return nil, notFound("topic", cmd.Name)
+	}
+	topic.Configs = cmd.Configs
+	s.Topics = with(s.Topics, cmd.Name, topic)
+	return topic, nil
+}
+
+func (s *State) addPartitions(cmd command.AddPartitions) (any, error) {
+	topic, ok := s.Topics[cmd.Name]
+	if !ok {
+		return nil, notFound("topic", cmd.Name)
+	}
+	if cmd.Total <= topic.Partitions || cmd.Total > maxPartitions {
+		return nil, invalid("partitions", "%d, the topic has %d and %d are the most: partitions are only added", cmd.Total, topic.Partitions, maxPartitions)
+	}
+	topic.Partitions = cmd.Total
+	s.Topics = with(s.Topics, cmd.Name, topic)
+	return topic, nil
+}
+
 func checkTopicName(name string) error {
 	const allowed = "letters, digits, '.', '_' and '-' are allowed"
 	switch {
