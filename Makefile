@@ -1,0 +1,98 @@
+# `make` lists the targets. Needs Go 1.26, Node 20.19 or later, and make.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X github.com/weir-analytics/weir/cmd.version=$(VERSION) -X github.com/weir-analytics/weir/cmd.commit=$(COMMIT)
+PKG     ?= ./...
+FUZZTIME ?= 10s
+WEIR_CORPUS ?= $(abspath ../shared/corpus)
+export WEIR_CORPUS
+
+FRONT_SOURCES := $(shell find dashboards -path dashboards/node_modules -prune -o -path dashboards/dist -prune -o -path dashboards/test -prune -o -type f -print 2>/dev/null)
+FRONT   := dashboards/dist/index.html
+MODULES := dashboards/node_modules/.package-lock.json
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build ## build, start on ./data, print the address and the set-up link
+	bin/weir serve
+
+.PHONY: demo
+demo: build ## start on ./data-demo with made-up traffic: a day of history and a live trickle
+	bin/weir demo
+
+.PHONY: build
+build: bin/weir ## one static binary with dashboard and country database inside: bin/weir
+
+# Go decides by itself what has changed, so the binary is always asked for.
+.PHONY: bin/weir
+bin/weir: $(FRONT)
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/weir ./cmd/weir
+
+.PHONY: dashboards
+dashboards: $(FRONT) ## the front end, the tracker and the country database
+
+$(MODULES): dashboards/package-lock.json
+	cd dashboards && npm ci --no-audit --no-fund
+	@touch $@
+
+$(FRONT): $(MODULES) $(FRONT_SOURCES)
+	cd dashboards && npm run build
+
+.PHONY: tools
+tools: # Debian packages of the tests: kcat and a browser. Without root the tests that need them skip and say so.
+	@missing=; command -v kcat >/dev/null || missing="kcat"; command -v chromium >/dev/null || missing="$$missing chromium"; \
+	if [ -n "$$missing" ]; then \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    (apt-get install -y --no-install-recommends $$missing || { apt-get update && apt-get install -y --no-install-recommends $$missing; }) >/dev/null || echo "could not install:$$missing; tests that need them skip"; \
+	  else echo "missing: $$missing; tests that need them skip"; fi; fi
+
+.PHONY: test
+test: tools build ## everything the tests need, and all tests
+	go vet ./...
+	set -o pipefail; WEIR_BIN=$(abspath bin/weir) go test ./... 2>&1 | tee go-test.out
+	cd dashboards && npm run check && npm test
+	cd dashboards && WEIR_BIN=$(abspath bin/weir) npm run e2e
+
+.PHONY: check
+check: ## format, vet, staticcheck, unit tests, layout: before each commit
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "gofmt -w $$unformatted"; exit 1; fi
+	go vet ./...
+	go run honnef.co/go/tools/cmd/staticcheck@2026.1 ./...
+	go test -short ./...
+
+.PHONY: race
+race: ## unit tests under the race detector
+	CGO_ENABLED=1 go test -race -short $(PKG)
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for FUZZTIME (10s)
+	@grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r dir; do \
+	  grep -ho '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go | cut -d' ' -f2 | while read -r target; do \
+	    echo "$$dir $$target"; go test $$dir -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) </dev/null || exit 1; done || exit 1; done
+
+.PHONY: crash
+crash: build ## kill -9 under load, ten times: what was acknowledged is counted once
+	WEIR_BIN=$(abspath bin/weir) WEIR_CRASH_ROUNDS=10 go test -count=1 -v -timeout 20m -run 'KillUnderLoad' ./cmd
+
+.PHONY: clients
+clients: tools build ## foreign Kafka clients against the binary
+	WEIR_BIN=$(abspath bin/weir) go test -count=1 -v -run 'Kcat|Clients' ./cmd ./broker/...
+
+.PHONY: e2e
+e2e: tools build ## a real browser against the binary
+	cd dashboards && WEIR_BIN=$(abspath bin/weir) npm run e2e
+
+.PHONY: bench
+bench: build ## hits/s one by one and in batches, seconds from hit to visible, beside a bare handler
+	bin/weir bench
+
+.PHONY: clean
+clean: ## remove what make built; data directories stay
+	rm -rf bin dashboards/dist/* dashboards/node_modules go-test.out
