@@ -1,0 +1,28 @@
+package reply
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/weir-analytics/weir/raftfsm"
+	"github.com/weir-analytics/weir/raftfsm/state"
+)
+
+// fromController maps what a change of the cluster state can fail with, or returns nil for anything else.
+func fromController(err error) *Error {
+	var invalid state.ErrInvalid
+	switch {
+	case errors.As(err, &invalid):
+		return Invalid(invalid.Field, "%s", invalid.Error())
+	case errors.Is(err, state.ErrNotFound):
+		return NotFound("%s", err)
+	case errors.Is(err, state.ErrExists), errors.Is(err, state.ErrSetupDone):
+		return &Error{Status: http.StatusConflict, Code: "exists", Message: err.Error()}
+	case errors.Is(err, raftfsm.ErrUnavailable):
+		return Busy(time.Second, "%s", raftfsm.ErrUnavailable)
+	case errors.Is(err, raftfsm.ErrOutcomeUnknown):
+		return &Error{Status: http.StatusGatewayTimeout, Code: "outcome_unknown", Message: raftfsm.ErrOutcomeUnknown.Error()}
+	}
+	return nil
+}
