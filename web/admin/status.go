@@ -1,0 +1,28 @@
+package admin
+
+import (
+	"net/http"
+
+	"github.com/weir-analytics/weir/web/auth"
+	"github.com/weir-analytics/weir/web/reply"
+)
+
+// GetStatus answers GET /status.
+func (a *Admin) GetStatus(w http.ResponseWriter, r *http.Request) {
+	status := a.status()
+	if !auth.FromContext(r.Context()).May(auth.Admin) {
+		status.DataDir, status.Listeners = "", nil
+	}
+	reply.JSON(w, http.StatusOK, status)
+}
+
+// GetAttribution answers GET /attribution.
+func (a *Admin) GetAttribution(w http.ResponseWriter, _ *http.Request) {
+	credits := a.credits
+	if credits == nil {
+		credits = []Attribution{}
+	}
+	reply.JSON(w, http.StatusOK, struct {
+		Attribution []Attribution `json:"attribution"`
+	}{credits})
+}
