@@ -1,0 +1,116 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-analytics/weir/web/admin"
+	"github.com/weir-analytics/weir/web/auth"
+	"github.com/weir-analytics/weir/web/live"
+)
+
+// Controller is what web needs of the cluster state; raftfsm.Controller is one.
+type Controller interface {
+	auth.Controller
+	admin.Controller
+}
+
+// Rollup is what web needs of the counts.
+type Rollup interface {
+	live.Rollup
+	admin.Rollup
+}
+
+// Names of types that other rooms fill in.
+type (
+	// Status is what a node says about itself.
+	Status = admin.Status
+	// GeoIP says where countries come from.
+	GeoIP = admin.GeoIP
+	// Attribution names somebody whose data is shown.
+	Attribution = admin.Attribution
+	// Importer turns the lines of an access log into hits.
+	Importer = admin.Importer
+	// ImportRequest is one file.
+	ImportRequest = admin.ImportRequest
+	// ImportCounts says how far an import is.
+	ImportCounts = admin.ImportCounts
+	// ImportResult says what became of a file.
+	ImportResult = admin.ImportResult
+	// ImportExample is a rejected line.
+	ImportExample = admin.ImportExample
+)
+
+// Registry is where metrics are registered and read from; prometheus.Registry is one.
+type Registry interface {
+	prometheus.Registerer
+	prometheus.Gatherer
+}
+
+// Client is who sent a request, as far as the network tells.
+type Client struct {
+	Addr   netip.Addr // of the person or program; invalid when it is not known
+	Direct bool       // from this machine without a proxy in between
+}
+
+// Config is what Open needs. Start from Default.
+type Config struct {
+	Listen   string // HOST:PORT of the TCP listener; port 0 takes a free one
+	DataDir  string // holds the admin socket and the sessions
+	MaxConns int    // open TCP connections, 1 to 1,000,000; more wait
+
+	Controller Controller
+	Rollup     Rollup
+	Importer   Importer
+	Collect    http.Handler // answers the routes that take hits in
+	HitSchema  []byte       // what /schema/hit.proto answers
+	Assets     fs.FS        // the built dashboard; nil when it is not in this binary
+	Dev        bool         // read assets anew for each request
+
+	Checks      []Check
+	Status      func() Status
+	Attribution []Attribution
+	Client      func(*http.Request) Client // nil believes no header
+
+	Registry Registry
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+// Default returns a Config that lacks only the other rooms.
+func Default() Config {
+	return Config{Listen: ":8080", MaxConns: 10_000, Client: peer, Now: time.Now, Status: func() Status { return Status{} }}
+}
+
+// Validate says what is wrong with the settings of a person; missing rooms are a bug of the caller and found at once in use.
+func (c Config) Validate() error {
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		return fmt.Errorf("--http is %q, want HOST:PORT or :PORT such as :8080 or 127.0.0.1:8080", c.Listen)
+	}
+	if c.MaxConns < 1 || c.MaxConns > 1_000_000 {
+		return fmt.Errorf("--http-max-connections is %d, want 1 to 1000000", c.MaxConns)
+	}
+	if c.DataDir == "" {
+		return errors.New("--data is empty, want a directory")
+	}
+	return nil
+}
+
+// peer is the client of whom no header is believed.
+func peer(r *http.Request) Client {
+	addrPort, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return Client{Direct: true} // the admin socket
+	}
+	addr := addrPort.Addr().Unmap()
+	forwarded := r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" || r.Header.Get("X-Real-Ip") != ""
+	return Client{Addr: addr, Direct: addr.IsLoopback() && !forwarded}
+}

@@ -1,0 +1,101 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+
+	"github.com/weir-analytics/weir/web/auth"
+)
+
+// route is one line of the table below.
+type route struct {
+	method, path string
+	need         auth.Need // what the caller must be
+	kind         kind
+	handle       http.HandlerFunc
+}
+
+// kind says how a route treats time and size.
+type kind int
+
+const (
+	brief  kind = iota // bounded body and time, compressed
+	stream             // sets its own deadlines, not compressed
+)
+
+// routes is every route of the API, below /api/v1.
+func (s *Server) routes() []route {
+	const GET, POST, PUT, PATCH, DELETE = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
+	return []route{
+		{GET, "/setup", auth.Public, brief, s.auth.NeedsSetup},
+		{POST, "/setup", auth.Public, brief, s.auth.CompleteSetup},
+		{POST, "/login", auth.Public, brief, s.auth.Login},
+		{POST, "/logout", auth.Public, brief, s.auth.Logout},
+		{GET, "/me", auth.Known, brief, s.auth.Me},
+		{POST, "/me/password", auth.Person, brief, s.auth.ChangePassword},
+
+		{GET, "/sites", auth.Read, brief, s.admin.ListSites},
+		{POST, "/sites", auth.Edit, brief, s.admin.AddSite},
+		{GET, "/sites/{site}", auth.Read, brief, s.admin.GetSite},
+		{PATCH, "/sites/{site}", auth.Edit, brief, s.admin.UpdateSite},
+		{DELETE, "/sites/{site}", auth.Edit, brief, s.admin.DeleteSite},
+
+		// The dashboard asks for counts: blockers refuse addresses with "stats" in them.
+		{GET, "/sites/{site}/counts", auth.Read, brief, s.stats.Counts},
+		{GET, "/sites/{site}/stats", auth.Read, brief, s.stats.Counts},
+		{GET, "/sites/{site}/links", auth.Read, brief, s.stats.Links},
+		{GET, "/sites/{site}/now", auth.Read, brief, s.stats.Now},
+		{GET, "/sites/{site}/live", auth.Read, stream, s.live.Stream},
+		{POST, "/sites/{site}/import", auth.Import, stream, s.admin.Import},
+
+		{GET, "/users", auth.Admin, brief, s.admin.ListUsers},
+		{POST, "/users", auth.Admin, brief, s.admin.AddUser},
+		{PUT, "/users/{email}/password", auth.Admin, brief, s.admin.SetPassword},
+		{DELETE, "/users/{email}", auth.Admin, brief, s.admin.DeleteUser},
+		{GET, "/tokens", auth.Admin, brief, s.admin.ListTokens},
+		{POST, "/tokens", auth.Admin, brief, s.admin.AddToken},
+		{DELETE, "/tokens/{id}", auth.Admin, brief, s.admin.DeleteToken},
+
+		{GET, "/status", auth.Read, brief, s.admin.GetStatus},
+		{GET, "/attribution", auth.Public, brief, s.admin.GetAttribution},
+	}
+}
+
+// collectPaths are answered by room ingest, with its own limits, counters and cross-origin rules.
+var collectPaths = []string{"/api/event", "/api/clicks", "/p.gif"}
+
+// handler puts all routes together.
+func (s *Server) handler() http.Handler {
+	root := chi.NewRouter()
+	root.Use(s.recoverPanic, middleware.GetHead)
+	for _, path := range collectPaths {
+		root.Handle(path, s.cfg.Collect)
+	}
+	root.Group(func(r chi.Router) {
+		r.Use(s.measure, securityHeaders)
+		r.Get("/healthz", healthz)
+		r.Get("/readyz", s.readyz)
+		r.Get("/metrics", s.metricsRoute())
+		r.Get("/schema/hit.proto", s.hitSchema)
+		r.Get("/js/weir.js", s.tracker)
+		r.Get("/js/script.js", s.tracker)
+		r.Route("/api/v1", s.api)
+		r.Handle("/api/*", http.HandlerFunc(s.noSuchPath))
+		r.Get("/*", s.dashboard)
+	})
+	return root
+}
+
+func (s *Server) api(r chi.Router) {
+	r.NotFound(s.noSuchPath)
+	r.MethodNotAllowed(s.methodNotAllowed)
+	for _, one := range s.routes() {
+		guarded := s.auth.Require(one.need, one.handle)
+		if one.kind == brief {
+			guarded = s.brief(guarded)
+		}
+		r.Method(one.method, one.path, guarded)
+	}
+}
