@@ -1,0 +1,220 @@
+package wire
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+)
+
+var (
+	errIdle  = errors.New("idle")
+	errDrain = errors.New("the node is stopping")
+)
+
+// conn is one connection, served by three goroutines: read takes frames off the socket, execute hands them to the handler in order,
+// write waits for the answers and sends them in order.
+//
+//	read --frames--> execute --answers--> write
+//
+// Bounds: both channels hold Config.Pipeline at most, and all frames count against the node's memory budget. When they are full the
+// stage before waits, at last in the peer's socket. Only read closes frames, only execute closes answers.
+type conn struct {
+	s       *Server
+	nc      net.Conn
+	client  Client
+	frames  chan *work
+	answers chan *work
+	open    atomic.Int64 // requests read and not answered yet
+	failed  atomic.Bool  // beyond answering. Draining, or a peer that only stopped sending, is not: what it sent is still executed
+
+	ctx    context.Context // ends when the peer hangs up, the connection fails or the server drains
+	cancel context.CancelCauseFunc
+}
+
+// work is one request on its way through a connection.
+type work struct {
+	Request
+	release func() // gives its memory back
+	reply   Reply
+}
+
+func newConn(s *Server, nc net.Conn, client Client) *conn {
+	c := &conn{
+		s: s, nc: nc, client: client,
+		frames:  make(chan *work, s.cfg.Pipeline),
+		answers: make(chan *work, s.cfg.Pipeline),
+	}
+	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
+	return c
+}
+
+// run serves the connection until it ends and returns why; nil when the peer closed it between requests.
+func (c *conn) run() error {
+	executed, written := make(chan struct{}), make(chan struct{})
+	go func() { defer close(executed); c.execute() }()
+	go func() { defer close(written); c.write() }()
+	err := c.read()
+	close(c.frames)
+	c.cancel(err) // long polls end, what was read before is still executed
+	<-executed
+	<-written
+	c.nc.Close()
+	if cause := context.Cause(c.ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		err = cause // what failed first: an answer may have been refused while read was waiting
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, errDrain) {
+		return nil
+	}
+	return err
+}
+
+// fail ends the connection from execute or write. The first cause is kept.
+func (c *conn) fail(err error) {
+	c.failed.Store(true)
+	c.cancel(err)
+	c.nc.Close()
+}
+
+// drain makes read stop; requests already read are executed and answered.
+func (c *conn) drain() {
+	c.cancel(errDrain)
+	c.nc.SetReadDeadline(time.Unix(1, 0))
+}
+
+// read takes frames off the socket until it fails.
+func (c *conn) read() error {
+	in := bufio.NewReaderSize(c.nc, 4<<10)
+	frames := frameReader{in: in, cfg: &c.s.cfg, budget: c.s.budget, progress: func() { c.setReadDeadline(c.s.cfg.StallFor) }}
+	for {
+		if err := c.awaitFrame(in); err != nil {
+			return err
+		}
+		f, err := frames.next(c.ctx)
+		if err != nil {
+			return err
+		}
+		req, err := parseHeader(f.bytes)
+		if err != nil {
+			f.release()
+			return err
+		}
+		c.s.metrics.requestBytes.Add(float64(len(f.bytes)))
+		req.Received = time.Now()
+		req.Client.Host, req.Client.Conn = c.client.Host, c.client.Conn
+		c.open.Add(1)
+		select {
+		case c.frames <- &work{Request: req, release: f.release}:
+		case <-c.ctx.Done():
+			f.release()
+			return context.Cause(c.ctx)
+		}
+	}
+}
+
+// awaitFrame waits for the first byte of the next frame. A connection is idle when nothing comes while nothing is being answered.
+func (c *conn) awaitFrame(in *bufio.Reader) error {
+	for {
+		c.setReadDeadline(c.s.cfg.IdleFor)
+		_, err := in.Peek(1)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			return err
+		case c.ctx.Err() != nil:
+			return context.Cause(c.ctx)
+		case c.open.Load() == 0:
+			return errIdle
+		}
+	}
+}
+
+// setReadDeadline never undoes the deadline of drain: drain cancels ctx first and sets its deadline after.
+func (c *conn) setReadDeadline(in time.Duration) {
+	c.nc.SetReadDeadline(time.Now().Add(in))
+	if c.ctx.Err() != nil {
+		c.nc.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+// execute hands requests to the handler in order. After a failure it only gives memory back.
+func (c *conn) execute() {
+	defer close(c.answers)
+	for w := range c.frames {
+		if c.failed.Load() {
+			w.release()
+			continue
+		}
+		w.reply = c.serve(w)
+		if w.reply.Wait == nil {
+			w.release()
+			w.release = func() {}
+		}
+		c.answers <- w
+	}
+}
+
+func (c *conn) serve(w *work) (reply Reply) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.s.metrics.panics.Inc()
+			reply = Reply{Err: fmt.Errorf("panic in request key %d version %d: %v\n%s", w.Key, w.Version, p, debug.Stack())}
+		}
+	}()
+	return c.s.handler.Serve(c.ctx, &w.Request)
+}
+
+// write sends the answers in order. After a failure it still waits for what is pending, since memory is held for it.
+func (c *conn) write() {
+	var head []byte
+	for w := range c.answers {
+		body, err := c.result(w)
+		w.release()
+		if err == nil && !w.reply.Silent && !c.failed.Load() {
+			head, err = c.send(head[:0], w, body)
+		}
+		if err != nil {
+			c.fail(err)
+		}
+		c.open.Add(-1)
+		c.s.metrics.served(w.Key, time.Since(w.Received))
+	}
+}
+
+func (c *conn) result(w *work) (body net.Buffers, err error) {
+	if w.reply.Wait == nil || w.reply.Err != nil {
+		return w.reply.Body, w.reply.Err
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			c.s.metrics.panics.Inc()
+			err = fmt.Errorf("panic in answer to key %d version %d: %v\n%s", w.Key, w.Version, p, debug.Stack())
+		}
+	}()
+	return w.reply.Wait()
+}
+
+// slowestPeer is the rate in bytes per second below which a peer that takes an answer is given up. A guess: slower than any link in use.
+const slowestPeer = 32 << 10
+
+func (c *conn) send(head []byte, w *work, body net.Buffers) ([]byte, error) {
+	size := 0
+	for _, b := range body {
+		size += len(b)
+	}
+	tags := flexible(w.Key, w.Version) && !w.reply.PlainHeader
+	head = appendHeader(head, w.CorrelationID, tags, size)
+	out := make(net.Buffers, 0, len(body)+1)
+	out = append(append(out, head), body...)
+	c.nc.SetWriteDeadline(time.Now().Add(c.s.cfg.StallFor + time.Duration(size)*time.Second/slowestPeer))
+	n, err := out.WriteTo(c.nc)
+	c.s.metrics.responseBytes.Add(float64(n))
+	return head, err
+}

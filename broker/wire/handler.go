@@ -1,0 +1,46 @@
+package wire
+
+import (
+	"context"
+	"net"
+	"time"
+)
+
+// Handler answers requests.
+type Handler interface {
+	// Serve is called by one goroutine per connection, in the order in which that connection's requests came. ctx ends when the peer
+	// hangs up or the server drains; an answer given then may not arrive. req.Body belongs to the handler from here on.
+	Serve(ctx context.Context, req *Request) Reply
+}
+
+// Request is one framed request with its header taken off.
+type Request struct {
+	Key, Version  int16
+	CorrelationID int32
+	Body          []byte // what follows the header
+	Client        Client
+	Received      time.Time // when its last byte was read
+}
+
+// Client says who sent a request.
+type Client struct {
+	ID   string // client.id of the request, "" when null; untrusted
+	Host string // address without port; "local" for in-process connections
+	Conn uint64 // number of the connection, unique until restart
+}
+
+// Reply is the answer to one request.
+type Reply struct {
+	// Body is what follows the response header. The slices are only read, and not after the response is written.
+	Body net.Buffers
+	// Wait, if not nil, blocks until the answer is known, and is used in place of Body. It is called once, on another goroutine than
+	// Serve, and only while the connection lives: it must not hold what has to be released. It ends soon after ctx of Serve has ended,
+	// or when the outcome is known, whichever the handler thinks right.
+	Wait func() (net.Buffers, error)
+	// Silent requests get no answer (produce with acks=0). Wait is called nevertheless, for its error.
+	Silent bool
+	// PlainHeader leaves the tag section out of the response header in spite of a flexible version (ApiVersions).
+	PlainHeader bool
+	// Err, if not nil, closes the connection instead of answering, as Kafka does for what it cannot parse.
+	Err error
+}

@@ -1,0 +1,200 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// Server serves Kafka connections from listeners and from Dial. Its methods may be called from any goroutine.
+type Server struct {
+	cfg     Config
+	handler Handler
+	budget  *semaphore.Weighted
+	metrics *metrics
+	log     *slog.Logger
+
+	ctx    context.Context // the parent of all connections
+	cancel context.CancelFunc
+	served sync.WaitGroup // one per connection
+
+	mu       sync.Mutex // guards what follows
+	closed   bool
+	nextConn uint64
+	conns    map[*conn]struct{}
+	perIP    map[string]int
+}
+
+// Open checks cfg and returns a server without connections.
+func Open(cfg Config, handler Handler) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		cfg: cfg, handler: handler,
+		budget:  semaphore.NewWeighted(int64(cfg.MemoryBytes)),
+		metrics: newMetrics(cfg.Registry),
+		log:     cfg.Log,
+		conns:   make(map[*conn]struct{}),
+		perIP:   make(map[string]int),
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// Serve accepts connections from l until ctx ends or l is closed, and closes l. Connections outlive it, until Close.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	defer l.Close()
+	pause := 5 * time.Millisecond
+	for {
+		nc, err := l.Accept()
+		switch {
+		case err == nil:
+			pause = 5 * time.Millisecond
+			s.accept(nc)
+		case ctx.Err() != nil || errors.Is(err, net.ErrClosed):
+			return nil
+		default: // out of file descriptors, most likely: wait for some to be closed
+			s.log.Warn("accept Kafka connection", "err", err, "retry_in", pause)
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(pause):
+			}
+			pause = min(2*pause, time.Second)
+		}
+	}
+}
+
+// accept starts to serve nc, or closes it when there are too many.
+func (s *Server) accept(nc net.Conn) {
+	host := nc.RemoteAddr().String()
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	if err := s.start(nc, host); err != nil {
+		s.log.Warn("refuse Kafka connection", "peer", host, "err", err)
+		nc.Close()
+	}
+}
+
+// Errors of connections that are refused. They are counted by reason.
+var (
+	errTooMany      = errors.New("too many connections")
+	errTooManyPerIP = errors.New("too many connections from this address")
+)
+
+const localHost = "local" // Client.Host of in-process connections
+
+// start serves nc on goroutines of its own.
+func (s *Server) start(nc net.Conn, host string) error {
+	c, err := s.admit(nc, host)
+	if err != nil {
+		s.metrics.refused(err)
+		return err
+	}
+	go func() {
+		defer s.served.Done()
+		err := c.run()
+		s.forget(c)
+		s.logEnd(c, err)
+	}()
+	return nil
+}
+
+func (s *Server) admit(nc net.Conn, host string) (*conn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil, net.ErrClosed
+	case len(s.conns) >= s.cfg.MaxConnections:
+		return nil, fmt.Errorf("%w: %d", errTooMany, len(s.conns))
+	case host != localHost && s.perIP[host] >= s.cfg.MaxConnectionsPerIP:
+		return nil, fmt.Errorf("%w: %d", errTooManyPerIP, s.perIP[host])
+	}
+	s.nextConn++
+	c := newConn(s, nc, Client{Host: host, Conn: s.nextConn})
+	s.conns[c] = struct{}{}
+	s.perIP[host]++
+	s.served.Add(1)
+	s.metrics.connections.Inc()
+	return c, nil
+}
+
+func (s *Server) forget(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+	if s.perIP[c.client.Host]--; s.perIP[c.client.Host] == 0 {
+		delete(s.perIP, c.client.Host)
+	}
+	s.metrics.connections.Dec()
+}
+
+// logEnd says why a connection ended, loudly only when our side or the peer's program is at fault.
+func (s *Server) logEnd(c *conn, err error) {
+	level := slog.LevelWarn
+	var ne *net.OpError
+	if err == nil || errors.Is(err, errIdle) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &ne) {
+		level = slog.LevelDebug
+	}
+	s.log.Log(context.Background(), level, "Kafka connection ended", "peer", c.client.Host, "conn", c.client.Conn, "err", err)
+}
+
+// Close refuses new connections, stops reading from all, waits up to Config.DrainFor for requests that were handed over, then closes
+// what is left. It returns when the last connection has ended.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	for c := range s.conns {
+		c.drain()
+	}
+	s.mu.Unlock()
+	done := make(chan struct{})
+	go func() { s.served.Wait(); close(done) }()
+	timer := time.NewTimer(s.cfg.DrainFor)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+		s.cutOff()
+		<-done
+	}
+	s.cancel()
+	return nil
+}
+
+func (s *Server) cutOff() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		c.nc.Close()
+	}
+}
+
+// Dial returns one end of a connection within the process. The other end is served like any connection.
+func (s *Server) Dial() (net.Conn, error) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, fmt.Errorf("open in-process connection: %w", err)
+	}
+	if err := s.start(ours, localHost); err != nil {
+		ours.Close()
+		theirs.Close()
+		return nil, err
+	}
+	return theirs, nil
+}
