@@ -1,0 +1,68 @@
+package group
+
+import "errors"
+
+var (
+	// ErrNotWritten is what Partition.Append returns when the records are certainly not in the log and the same call may
+	// succeed later: the queue is full, the partition is not ready or refuses writes.
+	ErrNotWritten = errors.New("not written")
+	// ErrNotLeader is what Partition.Append returns when the records are certainly not in the log because another node leads.
+	ErrNotLeader = errors.New("not written: this node does not lead the partition")
+	// ErrTooLarge is what Partition.Append returns when the records are certainly not in the log and never will be, because
+	// the batch is larger than the partition takes.
+	ErrTooLarge = errors.New("not written: batch too large")
+	// ErrInvalidConfig is returned by New.
+	ErrInvalidConfig = errors.New("invalid configuration of the group coordinator")
+
+	// errUnloaded ends what waits for a shard that has been given up.
+	errUnloaded = errors.New("partition is no longer coordinated here")
+)
+
+// Error codes of the protocol, as far as group requests are answered with them.
+const (
+	codeNone                      int16 = 0
+	codeUnknownTopicOrPartition   int16 = 3
+	codeOffsetMetadataTooLarge    int16 = 12
+	codeCoordinatorLoadInProgress int16 = 14
+	codeCoordinatorNotAvailable   int16 = 15
+	codeNotCoordinator            int16 = 16
+	codeIllegalGeneration         int16 = 22
+	codeInconsistentGroupProtocol int16 = 23
+	codeInvalidGroupID            int16 = 24
+	codeUnknownMemberID           int16 = 25
+	codeInvalidSessionTimeout     int16 = 26
+	codeRebalanceInProgress       int16 = 27
+	codeInvalidCommitOffsetSize   int16 = 28
+	codeInvalidRequest            int16 = 42
+	codeUnknownServerError        int16 = -1
+	codeNonEmptyGroup             int16 = 68
+	codeGroupIDNotFound           int16 = 69
+	codeMemberIDRequired          int16 = 79
+	codeGroupMaxSizeReached       int16 = 81
+	codeFencedInstanceID          int16 = 82
+	codeGroupSubscribedToTopic    int16 = 86
+	codeUnknownTopicID            int16 = 100
+)
+
+// storeCode is the answer to a member whose change could not be stored. Each code makes a client look for the coordinator
+// and try again; none claims that the change was not made, because the outcome may be unknown.
+func storeCode(err error) int16 {
+	switch {
+	case err == nil:
+		return codeNone
+	case errors.Is(err, ErrNotLeader), errors.Is(err, errUnloaded):
+		return codeNotCoordinator
+	case errors.Is(err, ErrTooLarge):
+		return codeUnknownServerError
+	default:
+		return codeCoordinatorNotAvailable
+	}
+}
+
+// commitCode is the answer to an offset commit that could not be stored.
+func commitCode(err error) int16 {
+	if errors.Is(err, ErrTooLarge) {
+		return codeInvalidCommitOffsetSize
+	}
+	return storeCode(err)
+}

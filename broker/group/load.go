@@ -1,0 +1,208 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weir-analytics/weir/broker/record"
+)
+
+// readBytes is how much of the log one step of loading reads, in bytes. A guess: large enough that steps don't count.
+const readBytes = 1 << 20
+
+// image is what the log of a partition says about its groups.
+type image struct {
+	groups map[string]*groupImage
+	// skipped counts records of kinds that are not for this coordinator.
+	skipped int
+}
+
+type groupImage struct {
+	metadata *kmsg.GroupMetadataValue // nil: none, or deleted
+	offsets  map[topicPartition]*offset
+}
+
+// loadUntilDone loads the shard, again and again until that succeeds or the shard is no longer wanted. A partition that can't
+// be read stays out of service: to serve it would mean to answer "no offset" where there is one.
+func (s *shard) loadUntilDone(ctx context.Context, changed func()) bool {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
+		begin := s.env.cfg.Now()
+		img, next, err := s.readLog(ctx)
+		if ctx.Err() != nil || !s.current() {
+			return false
+		}
+		if err == nil {
+			s.install(img, next, s.env.cfg.Now().Sub(begin))
+			changed()
+			return true
+		}
+		s.env.metrics.loads.WithLabelValues("failed").Inc()
+		s.log.Error("can't load groups, trying again", "topic", OffsetsTopic, "wait", wait, "err", err)
+		s.mu.Lock()
+		if s.stage == loading {
+			s.stage = failed
+		}
+		s.mu.Unlock()
+		changed()
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(wait):
+		}
+	}
+}
+
+// readLog reads the partition from its start to the high watermark.
+func (s *shard) readLog(ctx context.Context) (*image, int64, error) {
+	img := &image{groups: map[string]*groupImage{}}
+	next, end := s.part.LogStart(), s.part.HighWatermark()
+	for next < end && ctx.Err() == nil {
+		data, err := s.part.Read(next, readBytes)
+		if err != nil {
+			return nil, 0, fmt.Errorf("read from offset %d: %w", next, err)
+		}
+		if len(data) == 0 {
+			return nil, 0, fmt.Errorf("read from offset %d: nothing there, but the high watermark is %d", next, end)
+		}
+		for len(data) > 0 {
+			var batch record.Batch
+			if batch, data, err = record.Parse(data); err != nil {
+				return nil, 0, fmt.Errorf("read batch after offset %d: %w", next, err)
+			}
+			if err := img.apply(batch); err != nil {
+				return nil, 0, fmt.Errorf("batch at offset %d: %w", batch.BaseOffset, err)
+			}
+			next = batch.NextOffset()
+		}
+	}
+	return img, next, nil
+}
+
+func (img *image) apply(batch record.Batch) error {
+	if err := batch.CheckCRC(); err != nil {
+		return err
+	}
+	if batch.Control() {
+		return nil
+	}
+	if batch.Transactional() {
+		return errors.New("offsets committed in a transaction: written by a version that knows them, this one does not")
+	}
+	return record.ForEach(batch.Raw, func(r record.Record) error {
+		if err := img.applyRecord(r); err != nil {
+			return fmt.Errorf("record %d: %w", batch.BaseOffset+int64(r.OffsetDelta), err)
+		}
+		return nil
+	})
+}
+
+// applyRecord takes one record in; the last one with a key counts.
+func (img *image) applyRecord(r record.Record) error {
+	k, err := parseKey(r.Key)
+	if errors.Is(err, errSkip) {
+		img.skipped++
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	g, ok := img.groups[k.group]
+	if !ok {
+		g = &groupImage{offsets: map[topicPartition]*offset{}}
+		img.groups[strings.Clone(k.group)] = g
+	}
+	if k.isOffset {
+		return g.applyOffset(k, r.Value)
+	}
+	g.metadata = nil
+	if r.Value == nil {
+		return nil
+	}
+	g.metadata, err = parseMetadata(r.Value)
+	return err
+}
+
+func (g *groupImage) applyOffset(k key, value []byte) error {
+	tp := topicPartition{k.topic, k.partition}
+	if value == nil {
+		delete(g.offsets, tp)
+		return nil
+	}
+	o, err := parseOffset(value)
+	if err != nil {
+		return err
+	}
+	g.offsets[tp] = o
+	return nil
+}
+
+// install makes groups of the image and begins to serve.
+func (s *shard) install(img *image, next int64, took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stage == unloaded {
+		return
+	}
+	now := s.env.cfg.Now()
+	s.stage, s.next, s.expireAt = loaded, next, now.Add(s.env.cfg.ExpiryEvery)
+	for id, gi := range img.groups {
+		g := newGroup(id, s.env, s, now)
+		gi.fill(g, now)
+		if !g.disposable() {
+			s.groups[id] = g
+			s.wakeBy(g.due())
+		}
+	}
+	s.env.metrics.loads.WithLabelValues("ok").Inc()
+	s.env.metrics.loadSeconds.Set(took.Seconds())
+	s.log.Info("groups loaded", "groups", len(s.groups), "offset", next, "skipped", img.skipped, "took", took)
+}
+
+// fill puts what the log says into a group. Members have a whole session to be heard of.
+func (gi *groupImage) fill(g *group, now time.Time) {
+	for tp, o := range gi.offsets {
+		g.slot(tp).committed = o
+	}
+	v := gi.metadata
+	if v == nil {
+		return
+	}
+	g.stored = true
+	g.generation, g.protocolType = v.Generation, v.ProtocolType
+	if v.CurrentStateTimestamp >= 0 {
+		g.stateSince = time.UnixMilli(v.CurrentStateTimestamp)
+	}
+	if v.Protocol != nil {
+		g.protocol = *v.Protocol
+	}
+	for i := range v.Members {
+		g.add(storedMember(&v.Members[i], g.protocol, now))
+	}
+	if len(g.members) == 0 {
+		return
+	}
+	g.state = stable
+	if v.Leader != nil && g.members[*v.Leader] != nil {
+		g.leader = *v.Leader
+	}
+}
+
+func storedMember(v *kmsg.GroupMetadataValueMember, protocolName string, now time.Time) *member {
+	m := &member{
+		id: v.MemberID, instance: v.InstanceID, clientID: v.ClientID, clientHost: v.ClientHost, hasID: true,
+		sessionTimeout:   time.Duration(v.SessionTimeoutMillis) * time.Millisecond,
+		rebalanceTimeout: time.Duration(v.RebalanceTimeoutMillis) * time.Millisecond,
+		protocols:        []protocol{{name: protocolName, metadata: v.Subscription}},
+		assignment:       v.Assignment,
+	}
+	if v.RebalanceTimeoutMillis < 0 {
+		m.rebalanceTimeout = m.sessionTimeout // layout 0 has none
+	}
+	m.touch(now)
+	return m
+}

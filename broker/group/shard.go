@@ -1,0 +1,197 @@
+package group
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// shard coordinates the groups of one partition of the offsets topic, for one epoch of this node's leadership.
+type shard struct {
+	partition int32
+	epoch     int32
+	part      Partition
+	env       *env
+	log       *slog.Logger
+
+	queued chan struct{}           // one token: the queue is not empty
+	poke   chan struct{}           // one token: wakeAt has become earlier
+	cancel context.CancelCauseFunc // ends run
+
+	mu     sync.Mutex
+	stage  stage
+	groups map[string]*group
+	// wakeAt is when the groups must be looked at for what is due: a lower bound, never later than the earliest deadline.
+	wakeAt   time.Time
+	expireAt time.Time
+
+	queue       []pendingWrite
+	queuedBytes int
+	// next is the offset that the next batch gets if nobody else writes to the partition.
+	next int64
+}
+
+// stage is how far a shard has come.
+type stage int8
+
+const (
+	loading  stage = iota
+	loaded         // requests are served
+	failed         // could not be loaded; tried again
+	unloaded       // given up, for ever
+)
+
+func newShard(p, epoch int32, part Partition, e *env, cancel context.CancelCauseFunc) *shard {
+	return &shard{
+		partition: p, epoch: epoch, part: part, env: e, log: e.log.With("partition", p, "term", epoch),
+		queued: make(chan struct{}, 1), poke: make(chan struct{}, 1), cancel: cancel,
+		groups: map[string]*group{},
+	}
+}
+
+// run loads the shard and serves it until ctx ends, which unload sees to. changed is called when requests need not wait
+// longer.
+func (s *shard) run(ctx context.Context, changed func()) {
+	if !s.loadUntilDone(ctx, changed) {
+		return
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { s.writeLoop(ctx) })
+	wg.Go(func() { s.timeLoop(ctx) })
+	wg.Wait()
+}
+
+// current says whether what this shard answers still counts.
+func (s *shard) current() bool {
+	node, epoch, serving := s.part.Leader()
+	return serving && node == s.env.cfg.NodeID && epoch == s.epoch
+}
+
+func (s *shard) progress() stage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stage
+}
+
+// useless says that the shard has given itself up.
+func (s *shard) useless() bool { return s.progress() == unloaded }
+
+// unload gives the shard up: everything that waits is answered, nothing is taken any more.
+func (s *shard) unload() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unloadLocked()
+}
+
+func (s *shard) unloadLocked() {
+	if s.stage == unloaded {
+		return
+	}
+	s.log.Info("groups unloaded", "groups", len(s.groups))
+	s.stage = unloaded
+	s.cancel(errUnloaded)
+	now := s.env.cfg.Now()
+	queue := s.queue
+	s.queue, s.queuedBytes = nil, 0
+	for _, w := range queue {
+		w.done(now, errUnloaded)
+	}
+	for _, g := range s.groups {
+		for _, m := range g.order {
+			g.failParked(m, codeNotCoordinator)
+		}
+	}
+	s.groups = map[string]*group{}
+}
+
+// do runs fn under the lock, with the time, if the shard is loaded. fn must not block.
+func (s *shard) do(fn func(now time.Time)) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stage != loaded {
+		return false
+	}
+	fn(s.env.cfg.Now())
+	return true
+}
+
+// group returns the group, nil when there is none. For use in do.
+func (s *shard) group(id string) *group { return s.groups[id] }
+
+// ensure returns the group and makes it if necessary. For use in do.
+func (s *shard) ensure(id string, now time.Time) *group {
+	g, ok := s.groups[id]
+	if !ok {
+		g = newGroup(id, s.env, s, now)
+		s.groups[id] = g
+	}
+	return g
+}
+
+// settle must follow every step that gave a group new deadlines or took something away.
+func (s *shard) settle(g *group) {
+	if g.disposable() {
+		if s.groups[g.id] == g {
+			delete(s.groups, g.id)
+		}
+		return
+	}
+	s.wakeBy(g.due())
+}
+
+func (s *shard) wakeBy(t time.Time) {
+	if t.IsZero() || (!s.wakeAt.IsZero() && !t.Before(s.wakeAt)) {
+		return
+	}
+	s.wakeAt = t
+	signal(s.poke)
+}
+
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// timeLoop wakes the groups when something is due.
+func (s *shard) timeLoop(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.poke:
+		case <-timer.C:
+		}
+		timer.Reset(s.tick())
+	}
+}
+
+// tick does what is due in all groups and returns the time until the next call.
+func (s *shard) tick() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.env.cfg.Now()
+	expire := !now.Before(s.expireAt)
+	if expire {
+		s.expireAt = now.Add(s.env.cfg.ExpiryEvery)
+	}
+	if expire || (!s.wakeAt.IsZero() && !now.Before(s.wakeAt)) {
+		s.wakeAt = time.Time{}
+		for _, g := range s.groups {
+			g.tick(now)
+			if expire {
+				g.expire(now)
+			}
+			s.settle(g)
+		}
+	}
+	next := s.expireAt
+	if !s.wakeAt.IsZero() && s.wakeAt.Before(next) {
+		next = s.wakeAt
+	}
+	return max(next.Sub(now), 0)
+}

@@ -1,0 +1,106 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/weir-analytics/weir/broker/record"
+)
+
+// pendingWrite is what one call of write left behind.
+type pendingWrite struct {
+	group *group
+	recs  []record.Record
+	bytes int
+	done  func(now time.Time, err error)
+}
+
+// write puts records into the queue of the writer. It implements journal; the lock is held.
+func (s *shard) write(g *group, recs []record.Record, done func(now time.Time, err error)) {
+	if s.stage != loaded {
+		done(s.env.cfg.Now(), errUnloaded)
+		return
+	}
+	w := pendingWrite{group: g, recs: recs, done: done}
+	for _, r := range recs {
+		w.bytes += r.Size()
+	}
+	s.queue = append(s.queue, w)
+	s.queuedBytes += w.bytes
+	signal(s.queued)
+}
+
+// crowded says that the queue has no room for requests that can be refused. The lock is held.
+func (s *shard) crowded() bool { return s.queuedBytes >= s.env.cfg.QueueBytes }
+
+// writeLoop appends what is queued, one batch at a time; what comes meanwhile goes into the next one.
+func (s *shard) writeLoop(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.queued:
+		}
+		for batch := s.take(); len(batch) > 0; batch = s.take() {
+			var recs []record.Record
+			for _, w := range batch {
+				recs = append(recs, w.recs...)
+			}
+			base, err := s.part.Append(ctx, recs)
+			s.finish(batch, base, int64(len(recs)), err)
+		}
+	}
+}
+
+// take removes from the queue what goes into one batch.
+func (s *shard) take() []pendingWrite {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, bytes := 0, 0
+	for n < len(s.queue) && (n == 0 || bytes+s.queue[n].bytes <= s.env.cfg.BatchBytes) {
+		bytes += s.queue[n].bytes
+		n++
+	}
+	batch := s.queue[:n:n]
+	s.queue = s.queue[n:]
+	s.queuedBytes -= bytes
+	return batch
+}
+
+// finish tells the groups what became of their writes.
+func (s *shard) finish(batch []pendingWrite, base, count int64, err error) {
+	// The records are in the log or not whatever Leader says, but only in this epoch is the memory known to match the log.
+	if err == nil && !s.current() {
+		err = errUnloaded
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stage == unloaded {
+		err = errUnloaded
+	}
+	result := "ok"
+	if err != nil {
+		result = "failed"
+		s.log.Warn("write to the offsets topic failed", "records", count, "err", err)
+	}
+	s.env.metrics.writes.WithLabelValues(result).Inc()
+	now := s.env.cfg.Now()
+	for _, w := range batch {
+		w.done(now, err)
+		if s.stage == loaded {
+			s.settle(w.group)
+		}
+	}
+	switch {
+	case s.stage != loaded:
+	case err == nil && base == s.next:
+		s.next += count
+	case err == nil:
+		// Records that memory does not know: an earlier write of unknown outcome, or another writer.
+		s.log.Warn("offsets topic holds records of somebody else, loading again", "offset", base, "want", s.next)
+		s.unloadLocked()
+	case !errors.Is(err, ErrNotWritten) && !errors.Is(err, ErrTooLarge):
+		s.unloadLocked()
+	}
+}
