@@ -17,7 +17,7 @@ MODULES := dashboards/node_modules/.package-lock.json
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: build ## build, start on ./data, print the address and the set-up link
@@ -64,7 +64,7 @@ test: tools build ## everything the tests need, and all tests
 check: ## format, vet, staticcheck, unit tests, layout: before each commit
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "gofmt -w $$unformatted"; exit 1; fi
 	go vet ./...
-	go run honnef.co/go/tools/cmd/staticcheck@2026.1 ./...
+	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 	go test -short ./...
 
 .PHONY: race
