@@ -1,0 +1,249 @@
+package testkit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/weir-analytics/weir/internal/sock"
+)
+
+var build struct {
+	once sync.Once
+	path string
+	err  error
+}
+
+// Binary returns the path of the built program: the one that WEIR_BIN names, or one that is built for this run of the tests, without the
+// front end when that is not built.
+func Binary(t testing.TB) string {
+	t.Helper()
+	if path := os.Getenv("WEIR_BIN"); path != "" {
+		return path
+	}
+	build.once.Do(func() {
+		dir, err := os.MkdirTemp("", "weir-test-bin-")
+		if err != nil {
+			build.err = err
+			return
+		}
+		build.path = filepath.Join(dir, "weir")
+		cmd := exec.Command("go", "build", "-o", build.path, "./cmd/weir")
+		cmd.Dir = Root(t)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			build.err = fmt.Errorf("go build ./cmd/weir: %w\n%s", err, out)
+		}
+	})
+	if build.err != nil {
+		t.Fatal(build.err)
+	}
+	return build.path
+}
+
+// Cleanup removes what Binary built. Call it from TestMain.
+func Cleanup() {
+	if build.path != "" {
+		os.RemoveAll(filepath.Dir(build.path))
+	}
+}
+
+// Node is a running node in a process of its own.
+type Node struct {
+	Dir   string // data directory
+	HTTP  string // http://HOST:PORT
+	Kafka string // HOST:PORT
+
+	t      testing.TB
+	binary string
+	cmd    *exec.Cmd
+	log    *syncBuffer
+	exited chan struct{} // closed when the process is gone
+	err    error         // of the process; read after exited
+}
+
+// StartNode starts a node on dir, or on a new directory when dir is empty, with free ports and the given flags of serve, and waits until it
+// is ready. It is killed at the end of the test.
+func StartNode(t testing.TB, dir string, flags ...string) *Node {
+	t.Helper()
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	n := &Node{Dir: dir, t: t, binary: Binary(t), log: &syncBuffer{}}
+	n.start(flags)
+	return n
+}
+
+func (n *Node) start(flags []string) {
+	n.t.Helper()
+	args := append([]string{"serve", "--data", n.Dir, "--http", "127.0.0.1:0", "--kafka", "127.0.0.1:0"}, flags...)
+	n.cmd = exec.Command(n.binary, args...)
+	n.cmd.Env = cleanEnv()
+	n.cmd.Stdout, n.cmd.Stderr = n.log, n.log
+	os.Remove(filepath.Join(n.Dir, "admin.sock")) // of a killed node; the next one would answer only later
+	if err := n.cmd.Start(); err != nil {
+		n.t.Fatal(err)
+	}
+	cmd, exited := n.cmd, make(chan struct{})
+	n.exited = exited
+	go func() {
+		n.err = cmd.Wait()
+		close(exited)
+	}()
+	n.t.Cleanup(func() {
+		cmd.Process.Kill()
+		<-exited
+		if n.t.Failed() {
+			n.t.Logf("log of the node on %s:\n%s", n.Dir, n.log.tail(8<<10))
+		}
+	})
+	Wait(n.t, "the node to be ready", 60*time.Second, func() bool {
+		select {
+		case <-exited:
+			n.t.Fatalf("the node went away (%v):\n%s", n.err, n.log.tail(8<<10))
+		default:
+		}
+		return n.findListeners()
+	})
+}
+
+// findListeners asks the admin socket where the node listens, once it is ready.
+func (n *Node) findListeners() bool {
+	if status, _ := n.Admin(http.MethodGet, "/readyz", nil, nil); status != http.StatusOK {
+		return false
+	}
+	var doc struct {
+		Listeners map[string]string `json:"listeners"`
+	}
+	if status, err := n.Admin(http.MethodGet, "/api/v1/status", nil, &doc); err != nil || status != http.StatusOK {
+		return false
+	}
+	n.HTTP, n.Kafka = "http://"+doc.Listeners["http"], doc.Listeners["kafka"]
+	return true
+}
+
+// Admin makes a request on the admin socket and decodes the JSON answer into out, unless that is nil.
+func (n *Node) Admin(method, path string, body io.Reader, out any) (status int, err error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return sock.Dial(ctx, filepath.Join(n.Dir, "admin.sock")) }
+	transport := &http.Transport{DialContext: dial, DisableKeepAlives: true}
+	defer transport.CloseIdleConnections()
+	req, err := http.NewRequest(method, "http://weir"+path, body)
+	if err != nil {
+		return 0, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := (&http.Client{Transport: transport, Timeout: 30 * time.Second}).Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err == nil && out != nil {
+		err = json.Unmarshal(b, out)
+	}
+	return res.StatusCode, err
+}
+
+// Kill ends the process at once, as a power cut would.
+func (n *Node) Kill() {
+	n.cmd.Process.Signal(syscall.SIGKILL)
+	<-n.exited
+}
+
+// Stop asks the process to stop and returns how it ended. It fails the test when that takes longer than within.
+func (n *Node) Stop(within time.Duration) error {
+	n.t.Helper()
+	n.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-n.exited:
+		return n.err
+	case <-time.After(within):
+		n.t.Fatalf("the node is still running %s after SIGTERM", within)
+		return nil
+	}
+}
+
+// Restart starts the node again on its directory, with other flags if any, after Kill or Stop.
+func (n *Node) Restart(flags ...string) {
+	n.t.Helper()
+	n.start(flags)
+}
+
+// Log returns what the process has printed so far.
+func (n *Node) Log() string { return n.log.tail(1 << 20) }
+
+// Run runs a command of the binary against this node and returns what it printed to standard output. The test fails when the command does.
+func (n *Node) Run(stdin string, args ...string) string {
+	n.t.Helper()
+	out, errOut, err := n.Try(stdin, args...)
+	if err != nil {
+		n.t.Fatalf("weir %s: %v\n%s", strings.Join(args, " "), err, errOut)
+	}
+	return out
+}
+
+// Try is Run for commands that may fail.
+func (n *Node) Try(stdin string, args ...string) (stdout, stderr string, err error) {
+	return Exec(n.t, n.binary, stdin, []string{"WEIR_DATA=" + n.Dir, "WEIR_BROKERS=" + n.Kafka}, args...)
+}
+
+// Exec runs a program for at most a minute.
+func Exec(t testing.TB, program, stdin string, env []string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(cleanEnv(), env...)
+	cmd.Stdin = strings.NewReader(stdin)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err = cmd.Run()
+	if ctx.Err() != nil {
+		err = errors.Join(err, ctx.Err())
+	}
+	return out.String(), errOut.String(), err
+}
+
+// cleanEnv is the environment without settings of weir that the developer may have.
+func cleanEnv() []string {
+	var env []string
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "WEIR_") {
+			env = append(env, kv)
+		}
+	}
+	return env
+}
+
+// syncBuffer collects what a process prints.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) tail(limit int) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.b.Bytes()
+	return string(b[max(0, len(b)-limit):])
+}
