@@ -136,7 +136,9 @@ func (n *Node) findListeners() bool {
 
 // Admin makes a request on the admin socket and decodes the JSON answer into out, unless that is nil.
 func (n *Node) Admin(method, path string, body io.Reader, out any) (status int, err error) {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return sock.Dial(ctx, filepath.Join(n.Dir, "admin.sock")) }
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return sock.Dial(ctx, filepath.Join(n.Dir, "admin.sock"))
+	}
 	transport := &http.Transport{DialContext: dial, DisableKeepAlives: true}
 	defer transport.CloseIdleConnections()
 	req, err := http.NewRequest(method, "http://weir"+path, body)
