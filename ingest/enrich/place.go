@@ -1,0 +1,174 @@
+package enrich
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"github.com/oschwald/maxminddb-golang/v2"
+)
+
+// Place is where an address is. Empty fields are not known.
+type Place struct {
+	Country string // ISO 3166-1 alpha-2
+	Region  string
+	City    string
+}
+
+// maxPlaces bounds the places that are remembered of one database: all countries, and the cities that most visitors are in.
+const maxPlaces = 1 << 16
+
+// database is one open file. Safe for concurrent use.
+type database struct {
+	reader *maxminddb.Reader
+
+	mu     sync.RWMutex
+	places map[uintptr]Place // by offset of the record; decoding is the larger part of a look-up
+}
+
+// openDatabase checks that data is a database with countries in it. The data must not change afterwards.
+func openDatabase(data []byte) (db *database, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			db, err = nil, fmt.Errorf("the file is damaged: %v", r)
+		}
+	}()
+	reader, err := maxminddb.OpenBytes(data)
+	if err != nil {
+		return nil, fmt.Errorf("not a usable MaxMind DB file: %w", err)
+	}
+	db = &database{reader: reader, places: map[uintptr]Place{}}
+	found, err := db.probe()
+	if err != nil {
+		return nil, fmt.Errorf("the file is damaged: %w", err)
+	}
+	if !found {
+		return nil, fmt.Errorf("the database (type %q) has no countries; a Country or City database is needed", reader.Metadata.DatabaseType)
+	}
+	return db, nil
+}
+
+// probe looks at the networks of the database in order until one has a country. It steps by look-ups, each of which is bounded, and not
+// by walking the search tree: that of a damaged file may have cycles.
+func (db *database) probe() (found bool, err error) {
+	const enough = 50_000 // networks, with or without data; some files begin with thousands that have no country
+	addr := netip.IPv6Unspecified()
+	if db.reader.Metadata.IPVersion == 4 {
+		addr = netip.IPv4Unspecified()
+	}
+	for range enough {
+		result := db.reader.Lookup(addr)
+		if err := result.Err(); err != nil {
+			return false, err
+		}
+		if result.Found() {
+			place, err := decodePlace(result)
+			if err != nil {
+				return false, err
+			}
+			if place.Country != "" {
+				return true, nil
+			}
+		}
+		next, ok := after(addr, result.Prefix())
+		if !ok {
+			return false, nil
+		}
+		addr = next
+	}
+	return false, nil
+}
+
+// after returns the first address behind the network of addr, false at the end of the address space. Networks of IPv4 within an IPv6
+// database are told as IPv4, so the step is taken in the form of the address that was asked for.
+func after(addr netip.Addr, network netip.Prefix) (netip.Addr, bool) {
+	bytes := addr.AsSlice()
+	host := network.Addr().BitLen() - network.Bits() // bits to the right of the network
+	for i := len(bytes) - 1; i >= 0 && host > 0; i, host = i-1, host-8 {
+		if host >= 8 {
+			bytes[i] = 0xff
+		} else {
+			bytes[i] |= 1<<host - 1
+		}
+	}
+	last, _ := netip.AddrFromSlice(bytes)
+	next := last.Next()
+	return next, next.IsValid()
+}
+
+// find returns the place of an address; an address that is not in the database, or whose record is damaged, has none.
+func (db *database) find(addr netip.Addr) (place Place) {
+	defer func() {
+		if recover() != nil {
+			place = Place{}
+		}
+	}()
+	result := db.reader.Lookup(addr)
+	if result.Err() != nil || !result.Found() {
+		return Place{}
+	}
+	offset := result.Offset()
+	db.mu.RLock()
+	place, ok := db.places[offset]
+	db.mu.RUnlock()
+	if ok {
+		return place
+	}
+	place, err := decodePlace(result)
+	if err != nil {
+		return Place{}
+	}
+	db.mu.Lock()
+	if len(db.places) >= maxPlaces {
+		clear(db.places)
+	}
+	db.places[offset] = place
+	db.mu.Unlock()
+	return place
+}
+
+// decodePlace reads the few fields of a record that are used, by path: decoding whole records allocates by what a file says, and a
+// damaged file says anything. Records are of MaxMind's schema or flat.
+func decodePlace(result maxminddb.Result) (Place, error) {
+	var p Place
+	for _, field := range []struct {
+		into *string
+		max  int
+		path []any
+	}{
+		{&p.Country, 2, []any{"country", "iso_code"}},
+		{&p.Country, 2, []any{"country_code"}},
+		{&p.Region, maxName, []any{"subdivisions", 0, "names", "en"}},
+		{&p.Region, maxName, []any{"state1"}},
+		{&p.City, maxName, []any{"city", "names", "en"}},
+		{&p.City, maxName, []any{"city"}},
+	} {
+		if *field.into != "" {
+			continue
+		}
+		if err := readText(result, field.into, field.max, field.path...); err != nil {
+			return Place{}, err
+		}
+	}
+	return p, nil
+}
+
+// maxName bounds names of regions and cities, in bytes. The longest real ones have about 60.
+const maxName = 200
+
+// readText reads one text of a record. A missing one is empty; one that is too long, or not text at all, is left out.
+func readText(result maxminddb.Result, into *string, max int, path ...any) error {
+	var text string
+	if err := result.DecodePath(&text, path...); err != nil {
+		var wrongType maxminddb.UnmarshalTypeError
+		if errors.As(err, &wrongType) {
+			return nil
+		}
+		return err
+	}
+	if len(text) <= max {
+		*into = text
+	}
+	return nil
+}
