@@ -1,0 +1,173 @@
+package sketch
+
+import "slices"
+
+// Kind says how large a sketch may grow.
+type Kind uint8
+
+// Kinds. See doc.go for sizes and errors.
+const (
+	Row   Kind = iota // one row of a report
+	Total             // everybody on a site in a window
+)
+
+// limit returns the number of hashes that are kept one by one.
+func (k Kind) limit() int {
+	if k == Total {
+		return 512
+	}
+	return 128
+}
+
+// precision returns the logarithm of the number of registers.
+func (k Kind) precision() uint8 {
+	if k == Total {
+		return 14
+	}
+	return 12
+}
+
+// linear is up to how many hashes a plain scan is used; it also covers most rows of most reports in one cache line or two.
+const linear = 8
+
+// Sketch counts distinct hashes. The zero Sketch is empty and of kind Row; New makes other kinds. It is not safe for concurrent use.
+type Sketch struct {
+	kind Kind
+	n    int      // distinct hashes while exact
+	list []uint64 // n hashes in order of arrival; while small
+	hash []uint64 // the same in a hash table, zero is free; when larger than linear
+	regs registers
+}
+
+// New returns an empty sketch.
+func New(kind Kind) Sketch { return Sketch{kind: kind} }
+
+// Kind returns the kind of the sketch.
+func (s *Sketch) Kind() Kind { return s.kind }
+
+// Exact says whether Count is the true number.
+func (s *Sketch) Exact() bool { return s.regs == nil }
+
+// Empty says whether nothing was inserted.
+func (s *Sketch) Empty() bool { return s.n == 0 && s.regs == nil }
+
+// Count returns the number of distinct hashes inserted: the true number while Exact, an estimate after.
+func (s *Sketch) Count() int64 {
+	if s.regs != nil {
+		return s.regs.estimate(s.kind.precision())
+	}
+	return int64(s.n)
+}
+
+// Insert adds a hash.
+func (s *Sketch) Insert(h uint64) {
+	if h == 0 {
+		h = zeroStandIn
+	}
+	if s.regs != nil {
+		s.regs.insert(h, s.kind.precision())
+		return
+	}
+	if s.hash == nil {
+		s.insertList(h)
+	} else {
+		s.insertHash(h)
+	}
+}
+
+// zeroStandIn takes the place of the hash 0, which marks a free slot.
+const zeroStandIn = 0x9e3779b97f4a7c15
+
+func (s *Sketch) insertList(h uint64) {
+	if slices.Contains(s.list, h) {
+		return
+	}
+	if s.n < linear {
+		s.list = append(s.list, h)
+		s.n++
+		return
+	}
+	s.hash = make([]uint64, 4*linear)
+	for _, have := range s.list {
+		place(s.hash, have)
+	}
+	s.list = nil
+	s.insertHash(h)
+}
+
+func (s *Sketch) insertHash(h uint64) {
+	if !place(s.hash, h) {
+		return
+	}
+	s.n++
+	switch {
+	case s.n > s.kind.limit():
+		s.toRegisters()
+	case 2*s.n > len(s.hash):
+		wider := make([]uint64, 2*len(s.hash))
+		for _, have := range s.hash {
+			if have != 0 {
+				place(wider, have)
+			}
+		}
+		s.hash = wider
+	}
+}
+
+// place puts a hash into a table that has room, and says whether it is new there.
+func place(table []uint64, h uint64) bool {
+	mask := uint64(len(table) - 1)
+	for i := h & mask; ; i = (i + 1) & mask {
+		switch table[i] {
+		case h:
+			return false
+		case 0:
+			table[i] = h
+			return true
+		}
+	}
+}
+
+// each calls f with every hash of an exact sketch, in no order.
+func (s *Sketch) each(f func(uint64)) {
+	for _, h := range s.list {
+		f(h)
+	}
+	for _, h := range s.hash {
+		if h != 0 {
+			f(h)
+		}
+	}
+}
+
+// sorted returns the hashes of an exact sketch in ascending order.
+func (s *Sketch) sorted() []uint64 {
+	all := make([]uint64, 0, s.n)
+	s.each(func(h uint64) { all = append(all, h) })
+	slices.Sort(all)
+	return all
+}
+
+func (s *Sketch) toRegisters() {
+	regs := newRegisters(s.kind.precision())
+	s.each(func(h uint64) { regs.insert(h, s.kind.precision()) })
+	s.regs, s.list, s.hash, s.n = regs, nil, nil, 0
+}
+
+// Merge adds everything that was inserted into another sketch of the same kind.
+func (s *Sketch) Merge(from *Sketch) {
+	if s.kind != from.kind {
+		panic("BUG: sketches of different kinds cannot be merged")
+	}
+	if from.regs == nil {
+		from.each(s.Insert)
+		return
+	}
+	if s.regs == nil {
+		s.toRegisters()
+	}
+	s.regs.merge(from.regs)
+}
+
+// MemoryBytes returns about how much memory the sketch holds on to.
+func (s *Sketch) MemoryBytes() int { return 8*cap(s.list) + 8*cap(s.hash) + cap(s.regs) }
