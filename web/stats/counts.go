@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/weir-analytics/weir/raftfsm/state"
+	"github.com/weir-analytics/weir/rollup/zone"
 	"github.com/weir-analytics/weir/web/reply"
 )
 
@@ -33,7 +34,7 @@ type document struct {
 	From        *time.Time `json:"from"`
 	To          *time.Time `json:"to"`
 	By          string     `json:"by"`
-	Every       Unit       `json:"every"`
+	Every       string     `json:"every"`
 	Link        string     `json:"link"`
 	CompleteTo  *time.Time `json:"complete_to"`
 	VisitorsAre string     `json:"visitors_are"`
@@ -80,32 +81,32 @@ func (s *Stats) answer(w http.ResponseWriter, r *http.Request, query url.Values)
 }
 
 func (s *Stats) count(ctx context.Context, site state.Site, query url.Values) (document, error) {
-	loc, err := time.LoadLocation(site.Timezone)
+	cal, err := loadCalendar(site.Timezone)
 	if err != nil {
 		return document{}, err
 	}
-	now := s.now().In(loc)
-	p, err := parseParams(query, loc, now)
+	now, loc := s.now(), cal.zone.Location()
+	p, err := parseParams(query, cal, now)
 	if err != nil {
 		return document{}, err
 	}
-	doc := document{Site: site.Name, Timezone: site.Timezone, By: p.by, Every: p.every, Link: p.link, VisitorsAre: "exact", Rows: []row{}}
-	if !s.resolveRange(site.ID, &p, loc, now) {
+	doc := document{Site: site.Name, Timezone: site.Timezone, By: p.by, Every: p.everyName(), Link: p.link, VisitorsAre: "exact", Rows: []row{}}
+	if !s.resolveRange(site.ID, &p, cal, now) {
 		return doc, nil // no hit yet and no range given: there is nothing to ask for
 	}
-	if p.every != "" && p.by == "" {
+	if p.every != 0 && p.by == "" {
 		if err := checkSize(p.every, p.from, p.to); err != nil {
 			return document{}, err
 		}
 	}
 	// One row more than wanted shows whether the limit cut any off.
-	answer, err := s.rollup.Query(ctx, Query{Site: site.ID, Link: p.link, By: p.by, Every: string(p.every), From: p.from, To: p.to, Limit: oneMore(p.limit)})
+	answer, err := s.rollup.Query(ctx, Query{Site: site.ID, Link: p.link, By: p.by, Every: p.everyName(), From: p.from, To: p.to, Limit: oneMore(p.limit)})
 	if err != nil {
 		return document{}, err
 	}
 	rows := answer.Rows
 	if p.zero {
-		rows = fillZeros(rows, p.every, p.from, p.to)
+		rows = fillZeros(rows, cal, p.every, p.from, p.to)
 	}
 	if p.limit > 0 && len(rows) > p.limit {
 		rows, doc.Truncated = rows[:p.limit], true
@@ -122,20 +123,21 @@ func (s *Stats) count(ctx context.Context, site state.Site, query url.Values) (d
 
 // resolveRange fills in the ends that were left out, on edges of buckets: from the first hit, to the end of the bucket being filled.
 // It returns false when the beginning is open and there is no hit.
-func (s *Stats) resolveRange(site state.SiteID, p *params, loc *time.Location, now time.Time) bool {
+func (s *Stats) resolveRange(site state.SiteID, p *params, cal calendar, now time.Time) bool {
 	unit := p.every
-	if unit == "" {
-		unit = Day
+	if unit == 0 {
+		unit = zone.Day
 	}
 	first, last, any := s.rollup.Bounds(site)
 	if p.to.IsZero() {
-		p.to = unit.next(unit.start(now))
-		if any && !last.Before(p.to) { // a sender whose clock is ahead
-			p.to = unit.next(unit.start(last.In(loc)))
+		latest := now
+		if any && last.After(latest) { // a sender whose clock is ahead
+			latest = last
 		}
-		if p.from.After(p.to) {
-			p.to = unit.next(unit.start(p.from))
+		if p.from.After(latest) {
+			latest = p.from
 		}
+		_, p.to = cal.window(unit, latest)
 	}
 	if !p.from.IsZero() {
 		return true
@@ -143,10 +145,10 @@ func (s *Stats) resolveRange(site state.SiteID, p *params, loc *time.Location, n
 	if !any {
 		return false
 	}
-	p.from = unit.start(first.In(loc))
-	if !p.from.Before(p.to) {
-		p.from = unit.start(p.to.Add(-time.Nanosecond))
+	if !first.Before(p.to) {
+		first = p.to.Add(-time.Nanosecond) // all hits are later: the answer is empty
 	}
+	p.from, _ = cal.window(unit, first)
 	return true
 }
 

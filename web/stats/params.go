@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/weir-analytics/weir/rollup/zone"
 	"github.com/weir-analytics/weir/web/reply"
 )
 
@@ -18,15 +19,12 @@ const (
 	maxLinkBytes = 1024    // as long as ingest keeps them
 )
 
-var (
-	dimensions = []string{"country", "browser", "os", "device", "page", "referrer", "link"}
-	units      = []string{string(Minute), string(Hour), string(Day), string(Month)}
-)
+var dimensions = []string{"country", "browser", "os", "device", "page", "referrer", "link"}
 
 // params are the parameters of a question about counts. A zero From or To was left out.
 type params struct {
 	by    string
-	every Unit // "" is the whole range
+	every zone.Unit // 0 is the whole range
 	from  time.Time
 	to    time.Time // excluded
 	link  string
@@ -34,8 +32,16 @@ type params struct {
 	zero  bool
 }
 
-// parseParams reads the parameters, with days in loc. Errors name the parameter.
-func parseParams(query url.Values, loc *time.Location, now time.Time) (params, error) {
+// everyName returns the word for every, "" for the whole range.
+func (p params) everyName() string {
+	if p.every == 0 {
+		return ""
+	}
+	return p.every.String()
+}
+
+// parseParams reads the parameters, with days of cal. Errors name the parameter.
+func parseParams(query url.Values, cal calendar, now time.Time) (params, error) {
 	var p params
 	// In the order in which a reader looks at them, so that the same wrong question gets the same error each time.
 	known := []struct {
@@ -44,9 +50,9 @@ func parseParams(query url.Values, loc *time.Location, now time.Time) (params, e
 	}{
 		{"by", func(v string) error { return p.parseBy(v) }},
 		{"every", func(v string) error { return p.parseEvery(v) }},
-		{"from", func(v string) (err error) { p.from, err = parseTime("from", v, loc, 0); return err }},
-		{"to", func(v string) (err error) { p.to, err = parseTime("to", v, loc, 1); return err }},
-		{"last", func(v string) error { return p.parseLast(v, loc, now) }},
+		{"from", func(v string) (err error) { p.from, err = parseTime("from", v, cal, 0); return err }},
+		{"to", func(v string) (err error) { p.to, err = parseTime("to", v, cal, 1); return err }},
+		{"last", func(v string) error { return p.parseLast(v, cal, now) }},
 		{"link", func(v string) error { return p.parseLink(v) }},
 		{"limit", func(v string) error { return p.parseLimit(v) }},
 		{"zero", func(v string) error { return p.parseZero(v) }},
@@ -80,7 +86,7 @@ func (p *params) check(query url.Values) error {
 		return reply.Invalid("last", "last does not go together with from and to")
 	case !p.from.IsZero() && !p.to.IsZero() && !p.from.Before(p.to):
 		return reply.Invalid("to", "to (%s) is not after from (%s)", query.Get("to"), query.Get("from"))
-	case p.zero && (p.every == "" || p.by != ""):
+	case p.zero && (p.every == 0 || p.by != ""):
 		return reply.Invalid("zero", "zero=1 needs every and goes without by")
 	case p.by == "link" && p.link != "":
 		return reply.Invalid("link", "link does not go together with by=link")
@@ -102,10 +108,11 @@ func (p *params) parseBy(value string) error {
 }
 
 func (p *params) parseEvery(value string) error {
-	if !slices.Contains(units, value) {
-		return reply.Invalid("every", "every is %.80q, want one of: %s", value, strings.Join(units, ", "))
+	unit, err := zone.ParseUnit(value)
+	if err != nil {
+		return reply.Invalid("every", "every is %.80q, want one of: minute, hour, day, month", value)
 	}
-	p.every = Unit(value)
+	p.every = unit
 	return nil
 }
 
@@ -137,15 +144,15 @@ func (p *params) parseZero(value string) error {
 	return nil
 }
 
-// lastUnits are the suffixes of "last" with the most that may be asked for: a week by minute is the rows of an answer, the others the length of the rings.
+// lastUnits are the suffixes of "last" with the most that may be asked for: a week of minutes, a year of hours, ten years of days or months.
 var lastUnits = []struct {
 	suffix string
-	unit   Unit
+	unit   zone.Unit
 	most   int
-}{{"mo", Month, 1200}, {"m", Minute, 10_080}, {"h", Hour, 8_784}, {"d", Day, 36_600}}
+}{{"mo", zone.Month, 120}, {"m", zone.Minute, 10_080}, {"h", zone.Hour, 8_784}, {"d", zone.Day, 3_660}}
 
 // parseLast reads a window such as 48h that ends with the bucket being filled.
-func (p *params) parseLast(value string, loc *time.Location, now time.Time) error {
+func (p *params) parseLast(value string, cal calendar, now time.Time) error {
 	for _, one := range lastUnits {
 		number, ok := strings.CutSuffix(value, one.suffix)
 		if !ok {
@@ -155,24 +162,23 @@ func (p *params) parseLast(value string, loc *time.Location, now time.Time) erro
 		if err != nil || n < 1 || n > one.most {
 			break
 		}
-		current := one.unit.start(now.In(loc))
-		p.from, p.to = one.unit.step(current, 1-n), one.unit.next(current)
+		p.from, p.to = cal.last(n, one.unit, now)
 		return nil
 	}
-	return reply.Invalid("last", "last is %.80q, want 1m to 10080m, 1h to 8784h, 1d to 36600d or 1mo to 1200mo", value)
+	return reply.Invalid("last", "last is %.80q, want 1m to 10080m, 1h to 8784h, 1d to 3660d or 1mo to 120mo", value)
 }
 
-// parseTime reads a day in loc or an instant. addDays is 1 for a day that is included to its end.
-func parseTime(name, value string, loc *time.Location, addDays int) (time.Time, error) {
+// parseTime reads a day of the site or an instant. addDays is 1 for a day that is included to its end.
+func parseTime(name, value string, cal calendar, addDays int) (time.Time, error) {
 	var t time.Time
 	if day, err := time.Parse(time.DateOnly, value); err == nil {
 		y, m, d := day.Date()
-		t = dayStart(y, m, d+addDays, loc)
+		t = cal.day(y, m, d+addDays)
 	} else if t, err = time.Parse(time.RFC3339, strings.Replace(value, " ", "+", 1)); err != nil { // a + that nobody escaped arrives as a space
 		return time.Time{}, reply.Invalid(name, "%s is %.80q, want a day such as 2026-03-01 or an instant such as 2026-03-01T09:00:00Z", name, value)
 	}
 	if t.Year() < 1970 || t.Year() > 2200 {
 		return time.Time{}, reply.Invalid(name, "%s is %.80q, want a year from 1970 to 2200", name, value)
 	}
-	return t.In(loc), nil
+	return cal.time(t.Unix()).Add(time.Duration(t.Nanosecond())), nil
 }
