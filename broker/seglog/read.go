@@ -1,0 +1,204 @@
+package seglog
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/weir-analytics/weir/broker/record"
+)
+
+// Entry returns the entry at the index, ErrNotFound outside of the log. Its
+// data was checked against its checksum.
+func (l *Log) Entry(index uint64) (Entry, error) {
+	if e, ok := l.tail.get(index); ok {
+		return e, nil
+	}
+	v, err := l.viewAt(func(segs []*segment) int {
+		if index <= l.anchor.Index || index > l.lastIndex {
+			return -1
+		}
+		return sort.Search(len(segs), func(i int) bool { return segs[i].head.firstIndex > index }) - 1
+	})
+	if err != nil {
+		return Entry{}, fmt.Errorf("entry %d: %w", index, err)
+	}
+	defer v.release()
+	return v.entry(int(index - v.s.head.firstIndex))
+}
+
+// Term returns the kind and term of an entry without reading its data.
+func (l *Log) Term(index uint64) (Kind, uint32, error) {
+	v, err := l.viewAt(func(segs []*segment) int {
+		if index <= l.anchor.Index || index > l.lastIndex {
+			return -1
+		}
+		return sort.Search(len(segs), func(i int) bool { return segs[i].head.firstIndex > index }) - 1
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("entry %d: %w", index, err)
+	}
+	defer v.release()
+	s, err := v.slot(int(index - v.s.head.firstIndex))
+	return s.kind, s.term, err
+}
+
+// viewAt holds the segment that pick chooses with the lock held; pick returns
+// -1 for none.
+func (l *Log) viewAt(pick func(segs []*segment) int) (*view, error) {
+	for {
+		v, retry, err := l.tryView(pick)
+		if err != nil || !retry {
+			return v, err
+		}
+	}
+}
+
+// tryView asks for another try when the segment was deleted between the
+// choice and the opening of its files.
+func (l *Log) tryView(pick func(segs []*segment) int) (v *view, retry bool, err error) {
+	l.mu.RLock()
+	if l.closed {
+		l.mu.RUnlock()
+		return nil, false, ErrClosed
+	}
+	i := pick(l.segs)
+	if i < 0 {
+		l.mu.RUnlock()
+		return nil, false, ErrNotFound
+	}
+	s := l.segs[i]
+	v = &view{s: s, sum: s.sum, mem: s.mem, log: l}
+	if s.times != nil {
+		v.times = s.times.entries
+	}
+	l.mu.RUnlock()
+	v.f, err = l.shared.acquire(s)
+	if err == nil {
+		return v, false, nil
+	}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if j := pick(l.segs); j < 0 || l.segs[j] != s {
+		return nil, true, nil
+	}
+	return nil, false, err
+}
+
+// Read returns whole batches from the one that holds offset on, as they are in
+// the file, up to maxBytes but at least one, and none that reaches limit or
+// beyond. It returns nothing when offset is limit. A read ends at the end of a
+// segment. Batches are checked against their checksums.
+func (l *Log) Read(offset int64, maxBytes int, limit int64) ([]byte, error) {
+	v, err := l.viewAt(func(segs []*segment) int {
+		if offset < l.logStart || offset > l.next || offset >= limit {
+			return -1
+		}
+		return segmentOf(segs, offset)
+	})
+	if err != nil {
+		if b := l.Bounds(); offset == limit && offset >= b.LogStart && offset <= b.NextOffset {
+			return nil, nil
+		}
+		if err == ErrNotFound {
+			return nil, fmt.Errorf("%w: %d", ErrOffsetRange, offset)
+		}
+		return nil, err
+	}
+	defer v.release()
+	from, err := v.find(offset)
+	if err != nil {
+		return nil, err
+	}
+	batches, err := v.batches(from, maxBytes, limit)
+	if err != nil || len(batches) == 0 {
+		return nil, err
+	}
+	first, last := batches[0], batches[len(batches)-1]
+	b := make([]byte, last.pos+last.size-first.pos)
+	if _, err := v.f.log.ReadAt(b, int64(first.pos)); err != nil {
+		return nil, v.readError(first, err)
+	}
+	for _, s := range batches {
+		if err := v.checkBatch(s, b[s.pos-first.pos:][:s.size]); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// segmentOf returns the segment with the highest base that is not above the
+// offset and holds batches, or the last such.
+func segmentOf(segs []*segment, offset int64) int {
+	return sort.Search(len(segs), func(i int) bool { return segs[i].head.base > offset }) - 1
+}
+
+// batches collects the batch slots that a read returns.
+func (v *view) batches(from, maxBytes int, limit int64) ([]slot, error) {
+	const step = 256
+	var out []slot
+	for n := from; n < v.sum.slots; n += step {
+		slots, err := v.slots(n, min(n+step, v.sum.slots))
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range slots {
+			if !s.batch() {
+				continue
+			}
+			if v.s.head.base+int64(s.rel)+int64(s.count) > limit {
+				return out, nil
+			}
+			if len(out) > 0 && int(s.pos+s.size-out[0].pos) > maxBytes {
+				return out, nil
+			}
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+// ForEachHead calls fn with the header of every batch and with every internal
+// entry in (fromIndex, toIndex], in order, without reading the records.
+func (l *Log) ForEachHead(fromIndex, toIndex uint64, fn func(e Entry, h record.Batch) error) error {
+	for index := fromIndex + 1; index <= toIndex; {
+		next, err := l.segmentHeads(index, toIndex, fn)
+		if err != nil {
+			return err
+		}
+		index = next
+	}
+	return nil
+}
+
+func (l *Log) segmentHeads(index, toIndex uint64, fn func(e Entry, h record.Batch) error) (next uint64, err error) {
+	v, err := l.viewAt(func(segs []*segment) int {
+		if index <= l.anchor.Index || index > l.lastIndex {
+			return -1
+		}
+		return sort.Search(len(segs), func(i int) bool { return segs[i].head.firstIndex > index }) - 1
+	})
+	if err != nil {
+		return 0, fmt.Errorf("entry %d: %w", index, err)
+	}
+	defer v.release()
+	for n := int(index - v.s.head.firstIndex); n < v.sum.slots && index <= toIndex; n++ {
+		s, err := v.slot(n)
+		if err != nil {
+			return 0, err
+		}
+		e, h := Entry{}, record.Batch{}
+		if s.batch() {
+			if h, err = v.batchHead(s); err != nil {
+				return 0, err
+			}
+			e = Entry{Index: index, Term: s.term, Kind: s.kind, BaseOffset: h.BaseOffset, Count: int32(s.count)}
+		} else if e, err = v.entry(n); err != nil {
+			return 0, err
+		}
+		if err := fn(e, h); err != nil {
+			return 0, err
+		}
+		index++
+	}
+	return index, nil
+}

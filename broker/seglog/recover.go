@@ -1,0 +1,279 @@
+package seglog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/weir-analytics/weir/broker/record"
+	"github.com/weir-analytics/weir/internal/vfs"
+)
+
+// recover rebuilds a segment that has no trailer by reading through its files.
+//
+// A slot in the index file is written after its entry was synced, so a slot
+// whose entry is not whole means damage. What is whole but has no slot was
+// written and perhaps never acknowledged: it stays, as raft allows. What follows
+// the last whole entry is an unfinished write and goes.
+func (l *Log) recover(s *segment, f *files) error {
+	acked, err := readAckedSlots(f.rix)
+	if err != nil {
+		return err
+	}
+	internal, err := readInternal(f.data)
+	if err != nil {
+		return err
+	}
+	batches, err := scanBatches(f.log, s.head)
+	if err != nil {
+		return err
+	}
+	s.sum = newSegment(s.fs, "", s.head).sum
+	s.mem, s.times = []slot{}, newTimeIndex()
+	s.merge(internal, batches)
+	if err := s.compare(acked); err != nil {
+		return err
+	}
+	dropped, err := trim(f.log, s.sum.logSize)
+	if err != nil {
+		return err
+	}
+	droppedData, err := trim(f.data, s.sum.dataSize)
+	if err != nil {
+		return err
+	}
+	if err := s.rewriteSlots(f.rix); err != nil {
+		return err
+	}
+	s.filled = s.sum.logSize
+	l.activate(s, f)
+	l.cfg.OnEvent(Recovered{
+		Base: s.head.base, LastIndex: s.lastIndex(), NextOffset: s.sum.next, DroppedBytes: dropped + droppedData,
+	})
+	return nil
+}
+
+// readAckedSlots reads slots up to the first that is not whole.
+func readAckedSlots(f vfs.File) ([]slot, error) {
+	b, err := readAll(f)
+	if err != nil {
+		return nil, err
+	}
+	var out []slot
+	for b = b[min(rixHeaderSize, len(b)):]; ; b = b[slotSize:] {
+		s, ok := parseSlot(b, len(out))
+		if !ok {
+			return out, nil
+		}
+		out = append(out, s)
+	}
+}
+
+func readAll(f vfs.File) ([]byte, error) {
+	size, err := f.Size()
+	if err != nil {
+		return nil, fmt.Errorf("read segment: %w", err)
+	}
+	b := make([]byte, size)
+	if n, err := f.ReadAt(b, 0); err != nil && !(errors.Is(err, io.EOF) && n == len(b)) {
+		return nil, fmt.Errorf("read segment: %w", err)
+	}
+	return b, nil
+}
+
+func readInternal(f vfs.File) ([]internalRecord, error) {
+	b, err := readAll(f)
+	if err != nil {
+		return nil, err
+	}
+	var out []internalRecord
+	for {
+		r, n, ok := parseInternal(b)
+		if !ok {
+			return out, nil
+		}
+		out = append(out, r)
+		b = b[n:]
+	}
+}
+
+// batchPlace is a batch found by reading through a .log file.
+type batchPlace struct {
+	pos  int64
+	size int
+	head record.Batch
+}
+
+// scanBatches reads whole, dense batches of one term from the start of a .log
+// file and stops at anything else.
+func scanBatches(f vfs.File, h rixHead) ([]batchPlace, error) {
+	size, err := f.Size()
+	if err != nil {
+		return nil, fmt.Errorf("read segment: %w", err)
+	}
+	var out []batchPlace
+	r := window{f: f, size: size}
+	next, term := h.base, int32(-1)
+	for pos := int64(0); ; {
+		head, err := r.bytes(pos, record.HeaderSize)
+		if head == nil || err != nil {
+			return out, err
+		}
+		n, ok := record.Size(head)
+		if !ok || head[16] != 2 {
+			return out, nil
+		}
+		b, err := r.bytes(pos, n)
+		if b == nil || err != nil {
+			return out, err
+		}
+		batch, err := record.Check(b)
+		if err != nil || batch.BaseOffset != next || batch.LeaderEpoch < int32(h.prevTerm) ||
+			term >= 0 && batch.LeaderEpoch != term {
+			return out, nil
+		}
+		batch.Raw = nil
+		out = append(out, batchPlace{pos, n, batch})
+		next, term = batch.NextOffset(), batch.LeaderEpoch
+		pos += int64(n)
+	}
+}
+
+// window reads a file from front to end in large pieces.
+type window struct {
+	f    vfs.File
+	size int64
+	pos  int64 // of buf[0]
+	buf  []byte
+}
+
+const windowBytes = 1 << 20
+
+// bytes returns n bytes at pos, or nil when the file is shorter.
+func (w *window) bytes(pos int64, n int) ([]byte, error) {
+	if pos+int64(n) > w.size {
+		return nil, nil
+	}
+	if pos < w.pos || pos+int64(n) > w.pos+int64(len(w.buf)) {
+		want := int(min(int64(max(n, windowBytes)), w.size-pos))
+		if cap(w.buf) < want {
+			w.buf = make([]byte, want)
+		}
+		w.buf, w.pos = w.buf[:want], pos
+		if got, err := w.f.ReadAt(w.buf, pos); err != nil && !(errors.Is(err, io.EOF) && got == want) {
+			return nil, fmt.Errorf("read segment: %w", err)
+		}
+	}
+	at := pos - w.pos
+	return w.buf[at : at+int64(n)], nil
+}
+
+// merge puts internal entries and batches back in order. An internal entry
+// carries its index, batches fill the places between, one entry each. It stops
+// where an entry is missing.
+func (s *segment) merge(internal []internalRecord, batches []batchPlace) {
+	index := s.head.firstIndex
+	for {
+		switch {
+		case len(internal) > 0 && internal[0].index == index:
+			r := internal[0]
+			if r.next != s.sum.next || r.term < s.sum.lastTerm {
+				return
+			}
+			s.mem = append(s.mem, slot{
+				term: r.term, kind: r.kind, pos: uint32(s.sum.dataSize), size: uint32(len(r.data)),
+				rel: uint32(r.next - s.head.base),
+			})
+			s.sum.dataSize += recordHeader + int64(len(r.data))
+			s.sum.lastTerm = r.term
+			internal = internal[1:]
+		case len(batches) > 0 && batches[0].head.LeaderEpoch >= int32(s.sum.lastTerm):
+			b := batches[0]
+			sl := slot{
+				term: uint32(b.head.LeaderEpoch), kind: KindBatch, pos: uint32(b.pos), size: uint32(b.size),
+				rel: uint32(b.head.BaseOffset - s.head.base), count: uint32(b.head.LastOffsetDelta) + 1,
+			}
+			s.mem = append(s.mem, sl)
+			s.count(sl, b.head)
+			s.sum.lastTerm = sl.term
+			batches = batches[1:]
+		default:
+			return
+		}
+		s.sum.slots++
+		index++
+	}
+}
+
+// compare makes sure that every entry that was acknowledged was found again.
+func (s *segment) compare(acked []slot) error {
+	for i, want := range acked {
+		if i < len(s.mem) && s.mem[i] == want {
+			continue
+		}
+		ext := extLog
+		if !want.batch() {
+			ext = extData
+		}
+		return corrupt(s.path+ext, int64(want.pos), "entry %d of term %d, acknowledged with %d bytes, is not there or not whole",
+			s.head.firstIndex+uint64(i), want.term, want.size)
+	}
+	return nil
+}
+
+// trim cuts a file to size and makes it durable; it returns how many bytes up
+// to the last one that is not zero went.
+func trim(f vfs.File, size int64) (dropped int64, err error) {
+	have, err := f.Size()
+	if err != nil {
+		return 0, fmt.Errorf("trim segment: %w", err)
+	}
+	if have > size {
+		if dropped, err = usedBytes(f, size, have); err != nil {
+			return 0, err
+		}
+		if err := f.Truncate(size); err != nil {
+			return 0, fmt.Errorf("trim segment: %w", err)
+		}
+	}
+	if err := f.SyncData(); err != nil {
+		return 0, fmt.Errorf("trim segment: %w", err)
+	}
+	return dropped, nil
+}
+
+func usedBytes(f vfs.File, from, to int64) (int64, error) {
+	used := int64(0)
+	buf := make([]byte, 64<<10)
+	for at := from; at < to; {
+		b := buf[:min(int64(len(buf)), to-at)]
+		if n, err := f.ReadAt(b, at); err != nil && !(errors.Is(err, io.EOF) && n == len(b)) {
+			return 0, fmt.Errorf("read segment: %w", err)
+		}
+		for i := len(b) - 1; i >= 0; i-- {
+			if b[i] != 0 {
+				used = at + int64(i) + 1 - from
+				break
+			}
+		}
+		at += int64(len(b))
+	}
+	return used, nil
+}
+
+func (s *segment) rewriteSlots(f vfs.File) error {
+	b := s.head.encode()
+	for i, sl := range s.mem {
+		b = appendSlot(b, sl, i)
+	}
+	if _, err := f.WriteAt(b, 0); err != nil {
+		return fmt.Errorf("rewrite index: %w", err)
+	}
+	if err := f.Truncate(int64(len(b))); err != nil {
+		return fmt.Errorf("rewrite index: %w", err)
+	}
+	if err := f.SyncData(); err != nil {
+		return fmt.Errorf("rewrite index: %w", err)
+	}
+	return nil
+}

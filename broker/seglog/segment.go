@@ -1,0 +1,194 @@
+package seglog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-analytics/weir/broker/record"
+	"github.com/weir-analytics/weir/internal/vfs"
+)
+
+// The files of a segment, beside each other under the same name.
+const (
+	extLog  = ".log"
+	extRix  = ".rix"
+	extData = ".rix.data"
+	extTime = ".timeindex"
+)
+
+// segment is a run of entries. All segments but the last are sealed and do not
+// change; of the last one the log's lock guards everything that changes.
+type segment struct {
+	fs   vfs.FS
+	path string // without extension
+	head rixHead
+
+	sum    summary // kept current in the last segment too
+	sealed bool
+
+	// Of the last segment only.
+	own    *files // held open for writing
+	mem    []slot // grows; readers may keep a shorter slice of it
+	times  *timeIndex
+	filled int64 // bytes of .log that are written, zeros included
+	opened time.Time
+
+	// Guarded by Shared.filesMu.
+	files   *files
+	removed bool
+}
+
+func segmentName(base int64) string { return fmt.Sprintf("%020d", base) }
+
+// parseSegmentName returns the base offset in the name of an index file.
+func parseSegmentName(name string) (base int64, ok bool) {
+	stem, found := strings.CutSuffix(name, extRix)
+	if !found || len(stem) != 20 {
+		return 0, false
+	}
+	base, err := strconv.ParseInt(stem, 10, 64)
+	return base, err == nil && base >= 0
+}
+
+func (s *segment) lastIndex() uint64 { return s.head.firstIndex + uint64(s.sum.slots) - 1 }
+
+func (s *segment) empty() bool { return s.sum.slots == 0 }
+
+// view is a segment as a reader saw it at one moment, with its files held open.
+type view struct {
+	s     *segment
+	f     *files
+	sum   summary
+	mem   []slot
+	times []timeEntry
+	log   *Log
+}
+
+func (v *view) release() { v.log.shared.release(v.s, v.f) }
+
+// slot reads slot number n.
+func (v *view) slot(n int) (slot, error) {
+	if v.mem != nil {
+		return v.mem[n], nil
+	}
+	var b [slotSize]byte
+	at := rixHeaderSize + int64(n)*slotSize
+	if _, err := v.f.rix.ReadAt(b[:], at); err != nil {
+		return slot{}, fmt.Errorf("read index: %w", err)
+	}
+	s, ok := parseSlot(b[:], n)
+	if !ok {
+		return slot{}, corrupt(v.s.path+extRix, at, "slot %d has a wrong checksum", n)
+	}
+	return s, nil
+}
+
+// slots reads slots [from, to).
+func (v *view) slots(from, to int) ([]slot, error) {
+	if v.mem != nil {
+		return v.mem[from:to], nil
+	}
+	b := make([]byte, (to-from)*slotSize)
+	at := rixHeaderSize + int64(from)*slotSize
+	if _, err := v.f.rix.ReadAt(b, at); err != nil {
+		return nil, fmt.Errorf("read index: %w", err)
+	}
+	out := make([]slot, to-from)
+	for i := range out {
+		s, ok := parseSlot(b[i*slotSize:], from+i)
+		if !ok {
+			return nil, corrupt(v.s.path+extRix, at, "slot %d has a wrong checksum", from+i)
+		}
+		out[i] = s
+	}
+	return out, nil
+}
+
+// find returns the number of the batch slot that holds the offset, or of the
+// first batch after it, or sum.slots when there is none.
+func (v *view) find(offset int64) (int, error) {
+	rel := offset - v.s.head.base
+	var err error
+	n := sort.Search(v.sum.slots, func(i int) bool {
+		if err != nil {
+			return true
+		}
+		var s slot
+		s, err = v.slot(i)
+		return int64(s.rel)+int64(s.count) > rel
+	})
+	for err == nil && n < v.sum.slots {
+		var s slot
+		if s, err = v.slot(n); err == nil && s.batch() {
+			break
+		}
+		n++
+	}
+	return n, err
+}
+
+// batchHead reads only the header of a batch.
+func (v *view) batchHead(s slot) (record.Batch, error) {
+	var b [record.HeaderSize]byte
+	if _, err := v.f.log.ReadAt(b[:], int64(s.pos)); err != nil {
+		return record.Batch{}, v.readError(s, err)
+	}
+	h, err := record.ParseHeader(b[:])
+	if err != nil || h.BaseOffset != v.s.head.base+int64(s.rel) {
+		return record.Batch{}, corrupt(v.s.path+extLog, int64(s.pos), "not the batch at offset %d", v.s.head.base+int64(s.rel))
+	}
+	return h, nil
+}
+
+func (v *view) readError(s slot, err error) error {
+	if errors.Is(err, io.EOF) {
+		return corrupt(v.s.path+extLog, int64(s.pos), "the file ends before the batch of %d bytes", s.size)
+	}
+	return fmt.Errorf("read segment: %w", err)
+}
+
+// entry reads slot number n with its data and checks it.
+func (v *view) entry(n int) (Entry, error) {
+	s, err := v.slot(n)
+	if err != nil {
+		return Entry{}, err
+	}
+	e := Entry{
+		Index: v.s.head.firstIndex + uint64(n), Term: s.term, Kind: s.kind,
+		BaseOffset: v.s.head.base + int64(s.rel), Count: int32(s.count),
+	}
+	if s.batch() {
+		e.Data = make([]byte, s.size)
+		if _, err := v.f.log.ReadAt(e.Data, int64(s.pos)); err != nil {
+			return Entry{}, v.readError(s, err)
+		}
+		return e, v.checkBatch(s, e.Data)
+	}
+	b := make([]byte, recordHeader+int(s.size))
+	if _, err := v.f.data.ReadAt(b, int64(s.pos)); err != nil && !errors.Is(err, io.EOF) {
+		return Entry{}, fmt.Errorf("read segment: %w", err)
+	}
+	r, _, ok := parseInternal(b)
+	if !ok || r.index != e.Index || r.term != e.Term || r.kind != e.Kind {
+		return Entry{}, corrupt(v.s.path+extData, int64(s.pos), "not the internal entry %d", e.Index)
+	}
+	e.Data = r.data
+	return e, nil
+}
+
+func (v *view) checkBatch(s slot, b []byte) error {
+	h, err := record.Check(b)
+	if err != nil {
+		return corrupt(v.s.path+extLog, int64(s.pos), "%v", err)
+	}
+	if want := v.s.head.base + int64(s.rel); h.BaseOffset != want || h.LeaderEpoch != int32(s.term) {
+		return corrupt(v.s.path+extLog, int64(s.pos), "batch of offset %d, epoch %d where offset %d, epoch %d was written",
+			h.BaseOffset, h.LeaderEpoch, want, s.term)
+	}
+	return nil
+}
