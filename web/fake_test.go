@@ -196,7 +196,9 @@ func newNode(t *testing.T, change ...func(*Config)) *node {
 	cfg := Default()
 	cfg.Listen, cfg.DataDir = "127.0.0.1:0", t.TempDir()
 	cfg.Controller, cfg.Rollup, cfg.Importer = n.ctl, n.rollup, n.importer
-	cfg.Collect = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "collect "+r.Method+" "+r.URL.Path) })
+	cfg.Collect = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "collect "+r.Method+" "+r.URL.Path)
+	})
 	cfg.HitSchema = []byte("syntax = \"proto3\";\n")
 	cfg.Assets = fstest.MapFS{
 		"index.html":           {Data: []byte("<!doctype html><title>weir</title>")},
@@ -207,7 +209,9 @@ func newNode(t *testing.T, change ...func(*Config)) *node {
 	cfg.Registry = prometheus.NewRegistry()
 	cfg.Now = func() time.Time { return testNow }
 	cfg.Log = slog.New(slog.NewTextHandler(n.logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	cfg.Status = func() Status { return Status{Version: "1.2.3", DataDir: "/var/lib/weir", Listeners: map[string]string{"http": ":8080"}} }
+	cfg.Status = func() Status {
+		return Status{Version: "1.2.3", DataDir: "/var/lib/weir", Listeners: map[string]string{"http": ":8080"}}
+	}
 	cfg.Attribution = []Attribution{{Text: "IP Geolocation by DB-IP", URL: "https://db-ip.com", Licence: "CC BY 4.0"}}
 	for _, f := range change {
 		f(&cfg)

@@ -3,10 +3,13 @@ package web
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/weir-analytics/weir/web/reply"
@@ -73,10 +76,17 @@ func (s *Server) noSuchPath(w http.ResponseWriter, r *http.Request) {
 	reply.Fail(w, r, s.log, reply.NotFound("there is no path %.200q in this API", r.URL.Path))
 }
 
-// methodNotAllowed answers paths of the API that exist for other methods. The router has set Allow.
+// methodNotAllowed answers paths of the API that exist for other methods, and says which.
 func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		if chi.RouteContext(r.Context()).Routes.Match(chi.NewRouteContext(), method, r.URL.Path) {
+			allowed = append(allowed, method)
+		}
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
 	reply.Fail(w, r, s.log, &reply.Error{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed",
-		Message: r.Method + " is not possible here; the header Allow says what is"})
+		Message: fmt.Sprintf("%.20q is not possible here, want one of: %s", r.Method, strings.Join(allowed, ", "))})
 }
 
 // hitSchema answers GET /schema/hit.proto.

@@ -1,0 +1,229 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-analytics/weir/raftfsm"
+	"github.com/weir-analytics/weir/web/stats"
+)
+
+func at(text string) time.Time {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+func TestBreakdown(t *testing.T) {
+	n := newNode(t)
+	by := callers(t, n)
+	n.rollup.rows = []stats.Row{
+		{Key: "DE", Visitors: 120, Pageviews: 300, Hits: 350, Humans: 330, Bots: 20, Events: 10, Clicks: 20},
+		{Key: "??", Visitors: 4, Pageviews: 6, Hits: 9, Humans: 6, Bots: 3},
+	}
+	w := n.do("GET", "/api/v1/sites/WWW.Example.com/counts?by=country&from=2026-03-01&to=2026-03-07", "", by["viewer"])
+	want := `{"site":"example.com","timezone":"Europe/Berlin","from":"2026-03-01T00:00:00+01:00","to":"2026-03-08T00:00:00+01:00",` +
+		`"by":"country","every":"","link":"","complete_to":"2026-07-01T12:34:56Z","visitors_are":"union","truncated":false,"rows":[` +
+		`{"key":"DE","visitors":120,"pageviews":300,"hits":350,"humans":330,"bots":20,"events":10,"clicks":20},` +
+		`{"key":"??","visitors":4,"pageviews":6,"hits":9,"humans":6,"bots":3,"events":0,"clicks":0}]}` + "\n"
+	if w.Code != 200 || w.Body.String() != want {
+		t.Errorf("got  %d %s\nwant %s", w.Code, w.Body, want)
+	}
+	if q := n.rollup.asked; q.Site != 1 || q.By != "country" || q.Every != "" || q.Limit != 1001 || !q.From.Equal(at("2026-03-01T00:00:00+01:00")) || !q.To.Equal(at("2026-03-08T00:00:00+01:00")) {
+		t.Errorf("asked %+v", q)
+	}
+	if got := n.do("GET", "/api/v1/sites/example.com/stats?by=country&from=2026-03-01&to=2026-03-07", "", by["viewer"]).Body.String(); got != want {
+		t.Errorf("by the other name: %s", got)
+	}
+	w = n.do("GET", "/api/v1/sites/example.com/counts?by=country&from=2026-03-01&limit=1", "", by["viewer"])
+	if !strings.Contains(w.Body.String(), `"truncated":true,"rows":[{"key":"DE"`) || strings.Contains(w.Body.String(), "??") {
+		t.Errorf("with limit=1: %s", w.Body)
+	}
+}
+
+func TestSeriesKeepsTheTwoHoursOfTheSameNameApart(t *testing.T) {
+	n := newNode(t)
+	by := callers(t, n)
+	n.rollup.rows = []stats.Row{
+		{Start: at("2025-10-26T00:00:00Z"), Visitors: 7, Hits: 8},
+		{Start: at("2025-10-26T01:00:00Z"), Visitors: 5, Hits: 6},
+	}
+	w := n.do("GET", "/api/v1/sites/example.com/counts?every=hour&from=2025-10-26&to=2025-10-26&zero=1", "", by["token:stats"])
+	body := w.Body.String()
+	if got := strings.Count(body, `"start":`); w.Code != 200 || got != 25 {
+		t.Fatalf("%d rows, want 25: %d %s", got, w.Code, body)
+	}
+	for _, want := range []string{
+		`{"key":"2025-10-26T02:00:00+02:00","start":"2025-10-26T02:00:00+02:00","visitors":7,"pageviews":0,"hits":8,`,
+		`{"key":"2025-10-26T02:00:00+01:00","start":"2025-10-26T02:00:00+01:00","visitors":5,"pageviews":0,"hits":6,`,
+		`{"key":"2025-10-26T03:00:00+01:00","start":"2025-10-26T03:00:00+01:00","visitors":0,`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %s in %s", want, body)
+		}
+	}
+}
+
+func TestOpenRangeGoesFromTheFirstHitToTheEndOfTheBucket(t *testing.T) {
+	n := newNode(t)
+	by := callers(t, n)
+	ask := func(query string) string {
+		return n.do("GET", "/api/v1/sites/example.com/counts?"+query, "", by["viewer"]).Body.String()
+	}
+	if got := ask(""); !strings.Contains(got, `"from":null,"to":null`) || !strings.Contains(got, `"rows":[]`) {
+		t.Errorf("without a hit: %s", got)
+	}
+	n.rollup.first, n.rollup.last = at("2026-06-30T10:03:27Z"), at("2026-07-01T12:34:50Z")
+	cases := []struct{ query, want string }{
+		{"", `"from":"2026-06-30T00:00:00+02:00","to":"2026-07-02T00:00:00+02:00"`},
+		{"every=hour", `"from":"2026-06-30T12:00:00+02:00","to":"2026-07-01T15:00:00+02:00"`},
+		{"every=minute", `"from":"2026-06-30T12:03:00+02:00","to":"2026-07-01T14:35:00+02:00"`},
+		{"every=month", `"from":"2026-06-01T00:00:00+02:00","to":"2026-08-01T00:00:00+02:00"`},
+		{"to=2026-06-01", `"to":"2026-06-02T00:00:00+02:00"`},
+		{"from=2026-08-01", `"from":"2026-08-01T00:00:00+02:00","to":"2026-08-02T00:00:00+02:00"`},
+	}
+	for _, c := range cases {
+		if got := ask(c.query); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s, want %s", c.query, got, c.want)
+		}
+	}
+	n.rollup.first = at("2020-01-01T00:00:00Z")
+	if got := ask("every=minute"); !strings.Contains(got, `"field":"every"`) || !strings.Contains(got, "more than 100000 rows") {
+		t.Errorf("years by minute: %s", got)
+	}
+}
+
+func TestNowAndLinks(t *testing.T) {
+	n := newNode(t)
+	by := callers(t, n)
+	n.rollup.now = stats.NowCounts{Visitors5m: 12, Hits1m: 9, Visitors30m: 80, Hits30m: 340, CompleteTo: testNow}
+	n.rollup.first = testNow
+	want := `{"visitors_5m":12,"hits_1m":9,"visitors_30m":80,"hits_30m":340,"complete_to":"2026-07-01T12:34:56Z","first_hit":true}` + "\n"
+	if got := n.do("GET", "/api/v1/sites/example.com/now", "", by["viewer"]).Body.String(); got != want {
+		t.Errorf("now: %s, want %s", got, want)
+	}
+	if w := n.do("GET", "/api/v1/sites/example.com/links?last=31d&limit=100", "", by["viewer"]); w.Code != 200 || n.rollup.asked.By != "link" || n.rollup.asked.Limit != 101 {
+		t.Errorf("links: %d, asked %+v", w.Code, n.rollup.asked)
+	}
+	if code := errorCode(t, n.do("GET", "/api/v1/sites/example.com/links?by=os", "", by["viewer"])); code != "invalid" {
+		t.Errorf("links by os: %q", code)
+	}
+}
+
+func TestErrorsOfOtherRooms(t *testing.T) {
+	n := newNode(t)
+	by := callers(t, n)
+	cases := []struct {
+		err    error
+		status int
+		code   string
+	}{
+		{raftfsm.ErrUnavailable, 503, "unavailable"}, {raftfsm.ErrOutcomeUnknown, 504, "outcome_unknown"}, {errors.New("disk /secret/dir broke"), 500, "internal"},
+	}
+	for _, c := range cases {
+		n.ctl.err = c.err
+		w := n.do("POST", "/api/v1/sites", `{"name":"two.example"}`, by["admin"])
+		if code := errorCode(t, w); w.Code != c.status || code != c.code {
+			t.Errorf("%v: %d %s, want %d %s", c.err, w.Code, code, c.status, c.code)
+		}
+		if strings.Contains(w.Body.String(), "/secret") {
+			t.Errorf("the answer tells a path: %s", w.Body)
+		}
+		if retry := w.Header().Get("Retry-After"); (retry != "") != (c.status == 503) {
+			t.Errorf("%v: Retry-After %q", c.err, retry)
+		}
+	}
+	n.rollup.set(func(f *fakeRollup) { f.err = errors.New("still loading") })
+	if w := n.do("GET", "/api/v1/sites", "", by["admin"]); w.Code != 200 || !strings.Contains(w.Body.String(), `"visitors_now":null,"hits_30m":null,"first_hit":null`) {
+		t.Errorf("sites without counts: %d %s", w.Code, w.Body)
+	}
+	if w := n.do("GET", "/api/v1/sites/example.com/counts?last=1d", "", by["admin"]); w.Code != 500 {
+		t.Errorf("counts: %d", w.Code)
+	}
+}
+
+func TestBodiesAndPathsThatAreWrong(t *testing.T) {
+	n := newNode(t)
+	by := callers(t, n)
+	plain := func(r *http.Request) { by["admin"](r); r.Header.Set("Content-Type", "text/plain") }
+	cases := []struct {
+		name, method, path, body string
+		sign                     func(*http.Request)
+		status                   int
+		code                     string
+	}{
+		{"cut off", "POST", "/sites", `{"name":"a.exa`, by["admin"], 400, "invalid"},
+		{"empty", "POST", "/sites", " ", by["admin"], 400, "invalid"},
+		{"two documents", "POST", "/sites", `{"name":"a.example"}{}`, by["admin"], 400, "invalid"},
+		{"wrong type", "POST", "/sites", `{"name":7}`, by["admin"], 400, "invalid"},
+		{"list for object", "POST", "/sites", `[]`, by["admin"], 400, "invalid"},
+		{"unknown field", "POST", "/sites", `{"nmae":"a.example"}`, by["admin"], 400, "invalid"},
+		{"not JSON", "POST", "/sites", `{"name":"a.example"}`, plain, 415, "unsupported_media_type"},
+		{"too large", "POST", "/sites", `{"name":"` + strings.Repeat("a", 70<<10) + `"}`, by["admin"], 413, "too_large"},
+		{"taken", "POST", "/sites", `{"name":"example.com"}`, by["admin"], 409, "exists"},
+		{"bad name", "POST", "/sites", `{"name":"a b"}`, by["admin"], 400, "invalid"},
+		{"no such site", "GET", "/sites/nosuch.example/counts", "", by["admin"], 404, "not_found"},
+		{"no such user", "DELETE", "/users/nobody@example.com", "", by["admin"], 404, "not_found"},
+		{"last admin", "DELETE", "/users/admin@example.com", "", by["admin"], 400, "invalid"},
+		{"no number", "DELETE", "/tokens/abc", "", by["admin"], 400, "invalid"},
+		{"bad role", "POST", "/users", `{"email":"b@example.com","role":"king","password":"long enough"}`, by["admin"], 400, "invalid"},
+		{"bad scope", "POST", "/tokens", `{"name":"x","scopes":["all"]}`, by["admin"], 400, "invalid"},
+		{"no such path", "GET", "/nosuch", "", by["admin"], 404, "not_found"},
+		{"wrong method", "PUT", "/sites", "{}", by["admin"], 405, "method_not_allowed"},
+	}
+	for _, c := range cases {
+		w := n.do(c.method, "/api/v1"+c.path, c.body, c.sign)
+		if code := errorCode(t, w); w.Code != c.status || code != c.code {
+			t.Errorf("%s: %d %s, want %d %s", c.name, w.Code, w.Body, c.status, c.code)
+		}
+		if c.status == 405 && w.Header().Get("Allow") != "GET, POST" {
+			t.Errorf("%s: Allow is %q", c.name, w.Header().Get("Allow"))
+		}
+	}
+	if w := n.do("GET", "/api/v2/query", ""); errorCode(t, w) != "not_found" {
+		t.Errorf("another API: %d", w.Code)
+	}
+}
+
+func TestSitesUsersAndTokens(t *testing.T) {
+	n := newNode(t)
+	admin := callers(t, n)["admin"]
+	steps := []struct {
+		method, path, body string
+		status             int
+		want               string
+	}{
+		{"POST", "/sites", `{"name":"Go.Example"}`, 201, `{"id":2,"name":"go.example","timezone":"UTC","created_at":"2026-07-01T12:34:56Z","visitors_now":0,"hits_30m":0,"first_hit":false}`},
+		{"GET", "/sites", "", 200, `"name":"example.com"`},
+		{"PATCH", "/sites/go.example", `{"timezone":"Asia/Kolkata"}`, 200, `"timezone":"Asia/Kolkata"`},
+		{"GET", "/sites/go.example", "", 200, `"timezone":"Asia/Kolkata"`},
+		{"DELETE", "/sites/go.example", "", 204, ""},
+		{"GET", "/sites/go.example", "", 404, "not_found"},
+		{"POST", "/users", `{"email":"bob@example.com","role":"viewer","password":"a long password"}`, 201, `{"email":"bob@example.com","role":"viewer","created_at":"2026-07-01T12:34:56Z"}`},
+		{"GET", "/users", "", 200, `{"users":[{"email":"admin@example.com","role":"admin",`},
+		{"PUT", "/users/bob@example.com/password", `{"password":"another password"}`, 204, ""},
+		{"DELETE", "/users/bob%40example.com", "", 204, ""},
+		{"POST", "/tokens", `{"name":"grafana","scopes":["stats"]}`, 201, `{"id":4,"name":"grafana","scopes":["stats"],"created_at":"2026-07-01T12:34:56Z","token":"weir_`},
+		{"GET", "/tokens", "", 200, `{"id":4,"name":"grafana","scopes":["stats"],"created_at":"2026-07-01T12:34:56Z"}`},
+		{"DELETE", "/tokens/4", "", 204, ""},
+		{"GET", "/status", "", 200, `"data_dir":"/var/lib/weir"`},
+		{"GET", "/attribution", "", 200, `{"attribution":[{"text":"IP Geolocation by DB-IP","url":"https://db-ip.com","licence":"CC BY 4.0"}]}`},
+	}
+	for _, s := range steps {
+		w := n.do(s.method, "/api/v1"+s.path, s.body, admin)
+		if w.Code != s.status || !strings.Contains(w.Body.String(), s.want) {
+			t.Errorf("%s %s: %d %s, want %d %s", s.method, s.path, w.Code, w.Body, s.status, s.want)
+		}
+		if strings.Contains(w.Body.String(), "argon2") || strings.Contains(w.Body.String(), "hash") {
+			t.Errorf("%s %s shows a hash: %s", s.method, s.path, w.Body)
+		}
+	}
+	if w := n.do("GET", "/api/v1/status", "", withSession(n, "viewer@example.com")); w.Code != 200 || strings.Contains(w.Body.String(), "data_dir") {
+		t.Errorf("status for a viewer: %d %s", w.Code, w.Body)
+	}
+}
