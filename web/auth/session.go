@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/weir-analytics/weir/raftfsm/state"
 )
@@ -50,13 +52,33 @@ type Sessions struct {
 	byKey map[sessionKey]session
 }
 
-// OpenSessions opens or makes the file at path and drops what has expired.
+// OpenSessions opens or makes the file at path and drops what has expired. A damaged file is put aside and everybody logs in again: it is not
+// worth a node that does not start.
 func OpenSessions(path string, now time.Time, log *slog.Logger) (*Sessions, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of the sessions: %w", err)
 	}
+	s, err := openFile(path, now, log)
+	if !errors.Is(err, errDamaged) {
+		return s, err
+	}
+	aside := path + ".damaged"
+	log.Warn("the file of the sessions is damaged and was put aside; people have to log in again", "file", aside, "err", err)
+	if err := os.Rename(path, aside); err != nil {
+		return nil, fmt.Errorf("put the damaged sessions aside: %w", err)
+	}
+	return openFile(path, now, log)
+}
+
+// errDamaged is returned by openFile for a file that is there and no database.
+var errDamaged = errors.New("damaged")
+
+func openFile(path string, now time.Time, log *slog.Logger) (*Sessions, error) {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: 5 * time.Second})
-	if err != nil {
+	switch {
+	case errors.Is(err, bbolterrors.ErrInvalid), errors.Is(err, bbolterrors.ErrChecksum), errors.Is(err, bbolterrors.ErrVersionMismatch):
+		return nil, fmt.Errorf("open sessions %s: %w: %w", path, errDamaged, err)
+	case err != nil:
 		return nil, fmt.Errorf("open sessions %s: %w", path, err)
 	}
 	s := &Sessions{db: db, log: log, byKey: map[sessionKey]session{}}
