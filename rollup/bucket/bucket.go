@@ -1,0 +1,148 @@
+package bucket
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// MaxRows is the most rows that a shard of a cell holds: with sketches of 4 KiB in each, a record stays below 1 MB.
+const MaxRows = 128
+
+// Other is the key of the row that takes what came after a cell was full.
+const Other = "(other)"
+
+// Cell is one shard of a cell.
+type Cell struct {
+	ID
+	Site     string // name of the site, for people; the number identifies it
+	FoldedTo int64  // every delta of the partition before this offset is in the cell
+	SourceTo int64  // every event of the partition before this offset is
+	Rows     []Row
+}
+
+// ID says which cell it is. It is what the key of the record is made of.
+type ID struct {
+	SiteID     uint32
+	Generation uint32 // of the site's cells; cells of older generations do not count
+	Window     string // minute, hour or day
+	Start      int64  // of the window, seconds since 1970
+	Offset     int    // seconds east of UTC at the start of the window
+	Partition  int32  // of events, that was counted
+	Report     string
+	Link       string // short link; empty: the whole site
+	Shard      int    // 0 for the first MaxRows rows, and so on
+}
+
+// Row is one row of a report.
+type Row struct {
+	Key string
+	Counts
+	Visitors int64  // distinct visitors, as far as the sketch tells
+	Sketch   []byte // binary form of rollup/sketch
+}
+
+// Counts are the measures that are sums. See docs/definitions.md.
+type Counts struct {
+	Hits      int64 // all
+	Bots      int64 // of the hits
+	Pageviews int64 // human
+	Events    int64 // human
+	Clicks    int64 // human
+}
+
+// Humans returns the hits that are not bots.
+func (c Counts) Humans() int64 { return c.Hits - c.Bots }
+
+// Add adds to each measure.
+func (c *Counts) Add(d Counts) {
+	c.Hits += d.Hits
+	c.Bots += d.Bots
+	c.Pageviews += d.Pageviews
+	c.Events += d.Events
+	c.Clicks += d.Clicks
+}
+
+// Progress is what a fold has taken in of one partition.
+type Progress struct {
+	Window     string
+	Partition  int32
+	FoldedTo   int64 // every delta before this offset is in the published cells
+	SourceTo   int64 // every event before this offset is
+	ReceivedMs int64 // the latest time of receipt among those events, Unix milliseconds
+}
+
+// startLayout writes the start of a window with its offset from UTC, which tells apart the two hours that a clock shows twice.
+const startLayout = "2006-01-02T15:04:05Z07:00"
+
+// AppendKey appends the key of the record: g1|7|2025-10-26T02:00:00+02:00|p3|country|, with the short link after the last bar and the
+// shard, from 1, after the report: page.1.
+func (id *ID) AppendKey(dst []byte) []byte {
+	dst = append(dst, 'g')
+	dst = strconv.AppendUint(dst, uint64(id.Generation), 10)
+	dst = append(dst, '|')
+	dst = strconv.AppendUint(dst, uint64(id.SiteID), 10)
+	dst = append(dst, '|')
+	dst = id.appendStart(dst)
+	dst = append(dst, "|p"...)
+	dst = strconv.AppendInt(dst, int64(id.Partition), 10)
+	dst = append(dst, '|')
+	dst = append(dst, id.Report...)
+	if id.Shard > 0 {
+		dst = append(dst, '.')
+		dst = strconv.AppendInt(dst, int64(id.Shard), 10)
+	}
+	dst = append(dst, '|')
+	return append(dst, id.Link...)
+}
+
+func (id *ID) appendStart(dst []byte) []byte {
+	return startTime(id.Start, id.Offset).AppendFormat(dst, startLayout)
+}
+
+func startTime(unix int64, offset int) time.Time {
+	if offset == 0 {
+		return time.Unix(unix, 0).UTC()
+	}
+	return time.Unix(unix, 0).In(time.FixedZone("", offset))
+}
+
+// ParseKey reads the key of a cell. Window is not in the key (the topic says it) and stays empty. Errors wrap ErrNotCell.
+func ParseKey(key []byte) (ID, error) {
+	parts := strings.SplitN(string(key), "|", 6)
+	if len(parts) != 6 || !strings.HasPrefix(parts[0], "g") || !strings.HasPrefix(parts[3], "p") {
+		return ID{}, fmt.Errorf("%w: key %.100q", ErrNotCell, key)
+	}
+	generation, err1 := strconv.ParseUint(parts[0][1:], 10, 32)
+	site, err2 := strconv.ParseUint(parts[1], 10, 32)
+	start, err3 := time.Parse(startLayout, parts[2])
+	partition, err4 := strconv.ParseInt(parts[3][1:], 10, 32)
+	report, shardText, sharded := strings.Cut(parts[4], ".")
+	shard, err5 := uint64(0), error(nil)
+	if sharded {
+		shard, err5 = strconv.ParseUint(shardText, 10, 8)
+	}
+	for _, err := range []error{err1, err2, err3, err4, err5} {
+		if err != nil {
+			return ID{}, fmt.Errorf("%w: key %.100q: %w", ErrNotCell, key, err)
+		}
+	}
+	_, offset := start.Zone()
+	id := ID{SiteID: uint32(site), Generation: uint32(generation), Start: start.Unix(), Offset: offset, Partition: int32(partition),
+		Report: report, Link: parts[5], Shard: int(shard)}
+	if string(id.AppendKey(nil)) != string(key) {
+		return ID{}, fmt.Errorf("%w: key %.100q is not as it is written", ErrNotCell, key)
+	}
+	return id, nil
+}
+
+const progressKey = "progress|p"
+
+// AppendKey appends the key of the record: progress|p3.
+func (p *Progress) AppendKey(dst []byte) []byte {
+	return strconv.AppendInt(append(dst, progressKey...), int64(p.Partition), 10)
+}
+
+// IsProgressKey says whether a key is that of a progress record.
+func IsProgressKey(key []byte) bool { return strings.HasPrefix(string(key), progressKey) }
