@@ -1,10 +1,8 @@
 package testkit
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -68,10 +66,7 @@ type Node struct {
 
 	t      testing.TB
 	binary string
-	cmd    *exec.Cmd
-	log    *syncBuffer
-	exited chan struct{} // closed when the process is gone
-	err    error         // of the process; read after exited
+	p      *Process
 }
 
 // StartNode starts a node on dir, or on a new directory when dir is empty, with free ports and the given flags of serve, and waits until it
@@ -81,7 +76,7 @@ func StartNode(t testing.TB, dir string, flags ...string) *Node {
 	if dir == "" {
 		dir = t.TempDir()
 	}
-	n := &Node{Dir: dir, t: t, binary: Binary(t), log: &syncBuffer{}}
+	n := &Node{Dir: dir, t: t, binary: Binary(t)}
 	n.start(flags)
 	return n
 }
@@ -89,30 +84,12 @@ func StartNode(t testing.TB, dir string, flags ...string) *Node {
 func (n *Node) start(flags []string) {
 	n.t.Helper()
 	args := append([]string{"serve", "--data", n.Dir, "--http", "127.0.0.1:0", "--kafka", "127.0.0.1:0"}, flags...)
-	n.cmd = exec.Command(n.binary, args...)
-	n.cmd.Env = cleanEnv()
-	n.cmd.Stdout, n.cmd.Stderr = n.log, n.log
 	os.Remove(filepath.Join(n.Dir, "admin.sock")) // of a killed node; the next one would answer only later
-	if err := n.cmd.Start(); err != nil {
-		n.t.Fatal(err)
-	}
-	cmd, exited := n.cmd, make(chan struct{})
-	n.exited = exited
-	go func() {
-		n.err = cmd.Wait()
-		close(exited)
-	}()
-	n.t.Cleanup(func() {
-		cmd.Process.Kill()
-		<-exited
-		if n.t.Failed() {
-			n.t.Logf("log of the node on %s:\n%s", n.Dir, n.log.tail(8<<10))
-		}
-	})
+	n.p = Command(n.t, n.binary, args...)
 	Wait(n.t, "the node to be ready", 60*time.Second, func() bool {
 		select {
-		case <-exited:
-			n.t.Fatalf("the node went away (%v):\n%s", n.err, n.log.tail(8<<10))
+		case <-n.p.Exited:
+			n.t.Fatalf("the node went away (%v):\n%s", n.p.err, n.p.Output())
 		default:
 		}
 		return n.findListeners()
@@ -161,18 +138,15 @@ func (n *Node) Admin(method, path string, body io.Reader, out any) (status int, 
 }
 
 // Kill ends the process at once, as a power cut would.
-func (n *Node) Kill() {
-	n.cmd.Process.Signal(syscall.SIGKILL)
-	<-n.exited
-}
+func (n *Node) Kill() { n.p.Kill() }
 
 // Stop asks the process to stop and returns how it ended. It fails the test when that takes longer than within.
 func (n *Node) Stop(within time.Duration) error {
 	n.t.Helper()
-	n.cmd.Process.Signal(syscall.SIGTERM)
+	n.p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
-	case <-n.exited:
-		return n.err
+	case <-n.p.Exited:
+		return n.p.err
 	case <-time.After(within):
 		n.t.Fatalf("the node is still running %s after SIGTERM", within)
 		return nil
@@ -185,8 +159,8 @@ func (n *Node) Restart(flags ...string) {
 	n.start(flags)
 }
 
-// Log returns what the process has printed so far.
-func (n *Node) Log() string { return n.log.tail(1 << 20) }
+// Log returns what the process has printed since its last start.
+func (n *Node) Log() string { return n.p.Output() }
 
 // Run runs a command of the binary against this node and returns what it printed to standard output. The test fails when the command does.
 func (n *Node) Run(stdin string, args ...string) string {
@@ -201,51 +175,4 @@ func (n *Node) Run(stdin string, args ...string) string {
 // Try is Run for commands that may fail.
 func (n *Node) Try(stdin string, args ...string) (stdout, stderr string, err error) {
 	return Exec(n.t, n.binary, stdin, []string{"WEIR_DATA=" + n.Dir, "WEIR_BROKERS=" + n.Kafka}, args...)
-}
-
-// Exec runs a program for at most a minute.
-func Exec(t testing.TB, program, stdin string, env []string, args ...string) (stdout, stderr string, err error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(cleanEnv(), env...)
-	cmd.Stdin = strings.NewReader(stdin)
-	var out, errOut bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errOut
-	err = cmd.Run()
-	if ctx.Err() != nil {
-		err = errors.Join(err, ctx.Err())
-	}
-	return out.String(), errOut.String(), err
-}
-
-// cleanEnv is the environment without settings of weir that the developer may have.
-func cleanEnv() []string {
-	var env []string
-	for _, kv := range os.Environ() {
-		if !strings.HasPrefix(kv, "WEIR_") {
-			env = append(env, kv)
-		}
-	}
-	return env
-}
-
-// syncBuffer collects what a process prints.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) tail(limit int) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b := s.b.Bytes()
-	return string(b[max(0, len(b)-limit):])
 }
