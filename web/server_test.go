@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/weir-analytics/weir/web/stats"
@@ -270,59 +269,6 @@ func TestFailedImportSaysSo(t *testing.T) {
 	}
 	if w := n.do("POST", "/api/v1/sites/example.com/import?wait=yes", "one\n", by["token:ingest"]); errorCode(t, w) != "invalid" {
 		t.Errorf("wait=yes: %d %s", w.Code, w.Body)
-	}
-}
-
-// queue is a listener that a test fills.
-type queue struct {
-	net.Listener
-	conns chan net.Conn
-}
-
-func (q queue) Accept() (net.Conn, error) { return <-q.conns, nil }
-func (q queue) Close() error              { return nil }
-
-func TestConnectionsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := queue{conns: make(chan net.Conn, 3)}
-		for range 3 {
-			conn, _ := net.Pipe()
-			q.conns <- conn
-		}
-		l := bounded(q, 2)
-		accepted := make(chan net.Conn, 3)
-		go func() {
-			for {
-				conn, err := l.Accept()
-				if err != nil {
-					close(accepted)
-					return
-				}
-				accepted <- conn
-			}
-		}()
-		synctest.Wait()
-		if len(accepted) != 2 || l.open() != 2 {
-			t.Fatalf("%d accepted, %d open, want 2", len(accepted), l.open())
-		}
-		first := <-accepted
-		_ = first.Close()
-		_ = first.Close() // as net/http does now and then: counts once
-		synctest.Wait()
-		if len(accepted) != 2 || l.open() != 2 {
-			t.Errorf("after one closed: %d accepted, %d open, want 2", len(accepted), l.open())
-		}
-		_ = l.Close() // ends an Accept that waits for room
-		synctest.Wait()
-		for range accepted {
-		}
-	})
-}
-
-func TestEveryServerHasLimits(t *testing.T) {
-	s := newNode(t).server(nil)
-	if s.ReadHeaderTimeout <= 0 || s.ReadTimeout <= 0 || s.WriteTimeout <= 0 || s.IdleTimeout <= 0 || s.MaxHeaderBytes <= 0 {
-		t.Errorf("a limit is missing: %+v", s)
 	}
 }
 

@@ -211,12 +211,21 @@ type movingDeadline struct {
 }
 
 func (m *movingDeadline) Read(p []byte) (int, error) {
-	m.mu.Lock()
-	if !m.stopped {
-		_ = m.rc.SetReadDeadline(time.Now().Add(readTimeout)) // a recorder in a test has no deadlines
+	m.deadline(time.Now().Add(readTimeout))
+	n, err := m.r.Read(p)
+	if errors.Is(err, io.EOF) {
+		// From here the server only watches for a client that leaves. A deadline that passes would look like that.
+		m.deadline(time.Time{})
 	}
-	m.mu.Unlock()
-	return m.r.Read(p)
+	return n, err
+}
+
+func (m *movingDeadline) deadline(at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.stopped {
+		_ = m.rc.SetReadDeadline(at) // a recorder in a test has no deadlines
+	}
 }
 
 // stop ends the reading at once, also a read that waits.
