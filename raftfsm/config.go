@@ -8,8 +8,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/hashicorp/raft"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-analytics/weir/raftfsm/transport"
 )
 
 // Config says how to open the controller. The zero value of each optional field is replaced by Default's.
@@ -18,9 +19,9 @@ type Config struct {
 	NodeID    int32  // 1 and up
 	ClusterID string // optional: refuse a directory of another cluster, and refuse to form one
 
-	// Transport reaches the other members. Nil serves a cluster of one node.
-	Transport raft.Transport
-	// ElectionTimeout is how long a silent leader is waited for. One voter waits for nobody, so its default is short.
+	// Network reaches the other members. Nil serves a cluster of one node.
+	Network transport.Network
+	// ElectionTimeout is how long a silent leader is waited for. One voter waits for nobody.
 	ElectionTimeout time.Duration
 	// SnapshotEvery is the number of commands after which the state is written out and the log is cut.
 	SnapshotEvery uint64
@@ -32,7 +33,7 @@ type Config struct {
 
 // Default returns the configuration of a single node with its data in dir.
 func Default(dir string) Config {
-	return Config{DataDir: dir, NodeID: 1, ElectionTimeout: 60 * time.Millisecond, SnapshotEvery: 1024, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	return Config{DataDir: dir, NodeID: 1, ElectionTimeout: time.Second, SnapshotEvery: 1024, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 }
 
 // Validate fills in defaults and checks the ranges. Errors name the flag.

@@ -13,7 +13,11 @@ import (
 
 	"github.com/weir-analytics/weir/internal/raftlog"
 	"github.com/weir-analytics/weir/raftfsm/state"
+	"github.com/weir-analytics/weir/raftfsm/transport"
 )
+
+// groupID is the controller's on the network between nodes. The ids of partitions are made from topic ids, none of which is zero.
+var groupID transport.GroupID
 
 // snapshotsKept is 1, because an older snapshot would keep erased salts. FileSnapshotStore removes the old one after the new one is synced.
 const snapshotsKept = 1
@@ -24,6 +28,7 @@ type Controller struct {
 	id      identity
 	fsm     *fsm
 	store   *store
+	link    transport.Group
 	raft    *raft.Raft
 	metrics *metrics
 
@@ -76,9 +81,12 @@ func (c *Controller) openRaft(dir string) error {
 	if err != nil {
 		return fmt.Errorf("open the controller's snapshots: %w", err)
 	}
-	transport := c.cfg.Transport
-	if transport == nil {
-		_, transport = raft.NewInmemTransport(raft.ServerAddress(c.id.ServerID))
+	network := c.cfg.Network
+	if network == nil {
+		network = transport.NewLocal(raft.ServerAddress(c.id.ServerID))
+	}
+	if c.link, err = network.Open(groupID); err != nil {
+		return fmt.Errorf("open the controller's link: %w", err)
 	}
 	existing, err := raft.HasExistingState(c.store, c.store, snaps)
 	switch {
@@ -87,12 +95,12 @@ func (c *Controller) openRaft(dir string) error {
 	case !existing && c.id.Formed:
 		return fmt.Errorf("%w: %s is empty; restore it from a backup", ErrDataLost, dir)
 	case !existing:
-		self := raft.Server{Suffrage: raft.Voter, ID: raft.ServerID(c.id.ServerID), Address: transport.LocalAddr()}
-		if err := raft.BootstrapCluster(c.raftConfig(), c.store, c.store, snaps, transport, raft.Configuration{Servers: []raft.Server{self}}); err != nil {
+		self := raft.Server{Suffrage: raft.Voter, ID: raft.ServerID(c.id.ServerID), Address: c.link.LocalAddr()}
+		if err := raft.BootstrapCluster(c.raftConfig(), c.store, c.store, snaps, c.link, raft.Configuration{Servers: []raft.Server{self}}); err != nil {
 			return fmt.Errorf("form the cluster: %w", err)
 		}
 	}
-	if c.raft, err = raft.NewRaft(c.raftConfig(), c.fsm, c.store, c.store, snaps, transport); err != nil {
+	if c.raft, err = raft.NewRaft(c.raftConfig(), c.fsm, c.store, c.store, snaps, c.link); err != nil {
 		return fmt.Errorf("start the controller group: %w", err)
 	}
 	return nil
@@ -155,6 +163,9 @@ func (c *Controller) becomeReady(ctx context.Context) error {
 }
 
 func (c *Controller) lead(ctx context.Context) error {
+	if c.alone() {
+		c.link.ElectNow()
+	}
 	for {
 		if c.raft.State() == raft.Leader {
 			err := c.wait(ctx, c.raft.Barrier(0))
@@ -167,7 +178,7 @@ func (c *Controller) lead(ctx context.Context) error {
 		}
 		select {
 		case <-c.raft.LeaderCh():
-		case <-time.After(c.cfg.ElectionTimeout): // LeaderCh drops what nobody takes
+		case <-time.After(c.cfg.ElectionTimeout / 4): // LeaderCh drops what nobody takes
 		case err := <-c.fsm.failed:
 			return err
 		case <-c.closed:
@@ -176,6 +187,12 @@ func (c *Controller) lead(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// alone reports whether this node is the only voter, so that there is nobody to wait for.
+func (c *Controller) alone() bool {
+	future := c.raft.GetConfiguration()
+	return future.Error() == nil && len(future.Configuration().Servers) == 1
 }
 
 // Close stops the group and releases the files. It may be called more than once.
