@@ -1,0 +1,67 @@
+package ingest
+
+import (
+	"strconv"
+	"sync"
+
+	"github.com/weir-analytics/weir/ingest/hit"
+)
+
+// batch holds encoded hits of one partition on their way to the log.
+type batch struct {
+	buf     []byte // values, one behind the other
+	entries []entry
+	done    chan struct{} // closed once err is final
+	err     error         // nil: committed
+}
+
+// entry is one hit in buf: it ends at end and starts where the one before it ends.
+type entry struct {
+	end  int
+	site uint32
+	ms   int64
+}
+
+// spare holds buffers of written batches for reuse.
+var spare = sync.Pool{New: func() any { return new(batch) }}
+
+func newBatch() *batch {
+	b := spare.Get().(*batch)
+	return &batch{buf: b.buf[:0], entries: b.entries[:0], done: make(chan struct{})}
+}
+
+// release gives the buffers back. The batch itself stays readable for those who wait for done.
+func (b *batch) release() {
+	const tooLarge = 4 << 20 // a buffer grown by one giant batch is not worth keeping
+	if cap(b.buf) <= tooLarge {
+		spare.Put(&batch{buf: b.buf, entries: b.entries})
+	}
+	b.buf, b.entries = nil, nil
+}
+
+// add encodes a hit and returns how many bytes it took.
+func (b *batch) add(h *hit.Hit) int {
+	before := len(b.buf)
+	b.buf = hit.Append(b.buf, h)
+	b.entries = append(b.entries, entry{end: len(b.buf), site: h.SiteID, ms: h.ReceivedMs})
+	return len(b.buf) - before
+}
+
+// records views the batch as records for the log; keys are the sites' numbers in decimal.
+func (b *batch) records() []Record {
+	records := make([]Record, len(b.entries))
+	keys := make([]byte, 0, 8*len(b.entries))
+	start := 0
+	var lastSite uint32
+	var lastKey []byte
+	for i, e := range b.entries {
+		if lastKey == nil || e.site != lastSite {
+			from := len(keys)
+			keys = strconv.AppendUint(keys, uint64(e.site), 10)
+			lastSite, lastKey = e.site, keys[from:len(keys):len(keys)]
+		}
+		records[i] = Record{Key: lastKey, Value: b.buf[start:e.end:e.end], TimestampMs: e.ms}
+		start = e.end
+	}
+	return records
+}

@@ -1,0 +1,97 @@
+package ingest
+
+import (
+	"bytes"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// bodies holds buffers for request bodies. Large ones are not kept.
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+const keepBody = 1 << 20
+
+func putBody(b *bytes.Buffer) {
+	if b.Cap() <= keepBody {
+		b.Reset()
+		bodies.Put(b)
+	}
+}
+
+// readBody reads a whole body of at most limit bytes after decompression. The caller gives the buffer back with putBody, also after an error.
+// An error is *http.MaxBytesError when the body is larger.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64, gzipped bool) (*bytes.Buffer, error) {
+	b := bodies.Get().(*bytes.Buffer)
+	if r.ContentLength > limit {
+		// Said at once, so that a client that waits for "100 Continue" does not send it all.
+		w.Header().Set("Connection", "close")
+		return b, &http.MaxBytesError{Limit: limit}
+	}
+	body := http.MaxBytesReader(w, r.Body, limit)
+	if !gzipped {
+		if r.ContentLength > 0 {
+			b.Grow(int(r.ContentLength) + bytes.MinRead) // MinRead: else the last read grows it once more
+		}
+		_, err := b.ReadFrom(body)
+		return b, err
+	}
+	unzip, err := gzip.NewReader(body)
+	if err != nil {
+		return b, err
+	}
+	defer unzip.Close()
+	n, err := b.ReadFrom(io.LimitReader(unzip, limit+1))
+	if err == nil && n > limit {
+		err = &http.MaxBytesError{Limit: limit}
+	}
+	return b, err
+}
+
+// takesJSON reports whether a body of this type may be JSON. Browsers send text/plain to avoid a preflight, or nothing at all; the form
+// type is what curl sends when nobody thought of it, so there the body decides.
+func takesJSON(contentType string, body func() byte) bool {
+	switch contentType {
+	case "", "application/json", "text/plain", "text/plain;charset=UTF-8":
+		return true
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return false
+	}
+	switch media {
+	case "application/json", "text/plain", "application/x-ndjson", "application/ndjson", "application/jsonl", "application/octet-stream":
+		return true
+	case "application/x-www-form-urlencoded":
+		c := body()
+		return c == '{' || c == '['
+	}
+	return strings.HasSuffix(media, "+json")
+}
+
+// firstByte returns the first byte that is no white space, 0 when there is none.
+func firstByte(b []byte) byte {
+	for _, c := range b {
+		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+			return c
+		}
+	}
+	return 0
+}
+
+// invalidAt returns the index of the first byte that is not UTF-8. b is known to have one.
+func invalidAt(b []byte) int {
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n <= 1 {
+			return i
+		}
+		i += n
+	}
+	return len(b)
+}

@@ -1,0 +1,86 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-analytics/weir/ingest/clientip"
+)
+
+// Config says what an Ingest works with. Sites and Appender must be set; the rest has defaults, see Default.
+type Config struct {
+	Sites    Sites
+	Appender Appender
+	Topic    string // that hits are written to
+	NodeID   int32  // part of the identity of hits, so that people can tell where one came in
+
+	GeoIP          string         // MaxMind DB file; "" is the built-in database
+	TrustedProxies []netip.Prefix // whose forwarding headers are believed
+	ClientHeader   string         // header in which a trusted proxy names the client, before all others; "" is none
+
+	EventBytes  int64 // largest body of a single hit; Plausible's limit
+	ClicksBytes int64 // largest body of a batch, after decompression
+	LineBytes   int   // longest line of a batch; longer ones are rejected by their number
+	MaxClicks   int   // clicks in one batch
+
+	QueueBytes    int64         // encoded hits that wait to be written, over all partitions; more is refused with 503
+	BatchBytes    int           // encoded hits in one record batch; must stay below the topic's max.message.bytes
+	BatchHits     int           // hits in one record batch
+	AppendTimeout time.Duration // how long writing one batch is tried before the hits in it are refused
+	DrainTimeout  time.Duration // how long a stop waits for batches under way
+
+	Now      func() time.Time
+	Log      *slog.Logger
+	Registry prometheus.Registerer // nil: metrics are kept but not registered
+}
+
+// Default returns a Config with everything but Sites and Appender.
+func Default() Config {
+	return Config{
+		Topic:          "events",
+		TrustedProxies: clientip.Loopback(),
+		EventBytes:     1_000_000,
+		ClicksBytes:    16 << 20,
+		LineBytes:      64 << 10,
+		MaxClicks:      50_000,
+		QueueBytes:     64 << 20,
+		BatchBytes:     512 << 10,
+		BatchHits:      5000,
+		AppendTimeout:  10 * time.Second,
+		DrainTimeout:   10 * time.Second,
+		Now:            time.Now,
+		Log:            slog.New(slog.DiscardHandler),
+	}
+}
+
+// Validate reports the first thing that cannot work.
+func (c *Config) Validate() error {
+	if c.Sites == nil || c.Appender == nil {
+		return errors.New("ingest needs Sites and Appender")
+	}
+	for _, limit := range []struct {
+		name          string
+		got, min, max int64
+	}{
+		{"event bytes", c.EventBytes, 1 << 10, 16 << 20},
+		{"clicks bytes", c.ClicksBytes, 1 << 10, 256 << 20},
+		{"line bytes", int64(c.LineBytes), 1 << 10, 1 << 20},
+		{"clicks in a batch", int64(c.MaxClicks), 1, 1 << 20},
+		{"queue bytes", c.QueueBytes, 1 << 20, 16 << 30},
+		{"batch bytes", int64(c.BatchBytes), 16 << 10, 64 << 20},
+		{"batch hits", int64(c.BatchHits), 1, 1 << 20},
+	} {
+		if limit.got < limit.min || limit.got > limit.max {
+			return fmt.Errorf("ingest: %s is %d, allowed is %d to %d", limit.name, limit.got, limit.min, limit.max)
+		}
+	}
+	if c.AppendTimeout <= 0 || c.DrainTimeout <= 0 {
+		return errors.New("ingest: timeouts must be positive")
+	}
+	return nil
+}

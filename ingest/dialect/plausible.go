@@ -1,0 +1,250 @@
+package dialect
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/weir-analytics/weir/ingest/hit"
+	"github.com/weir-analytics/weir/ingest/jsonscan"
+)
+
+// Limits of Plausible's own server, and of our additions.
+const (
+	maxEventName = 120 // characters
+	maxProps     = 30
+	maxPropKey   = 300  // bytes
+	maxPropValue = 2000 // bytes
+	maxEventID   = 128  // bytes
+	maxEngagedMs = 30 * 24 * 3600 * 1000
+)
+
+// Event is what a page's tracker sends.
+type Event struct {
+	ID             string // given by the sender, to drop repeats; ours, not Plausible's
+	Name           string
+	URL            string
+	Domain         string // one site or several with commas; "" is the host of URL
+	Referrer       string
+	Title          string // ours
+	HashMode       bool   // the fragment is part of the page
+	NonInteractive bool
+	Props          map[string]string
+	Revenue        hit.Revenue
+	ScrollPercent  int   // -1: not given
+	EngagedMs      int64 // -1: not given
+}
+
+// Names with a meaning of their own.
+const (
+	NamePageview   = "pageview"
+	NameEngagement = "engagement"
+)
+
+// ParsePlausible reads the body of POST /api/event: one object with one-letter keys, as the script sends it, or long ones, as servers do.
+// Where both are there, the short one wins. Unknown members are left out. An error is a *FieldError or a *jsonscan.SyntaxError.
+func ParsePlausible(body []byte) (Event, error) {
+	e := Event{ScrollPercent: -1, EngagedMs: -1}
+	p := plausible{event: &e}
+	rest, err := jsonscan.Object(body, p.member)
+	if err != nil {
+		return e, err
+	}
+	if !jsonscan.Blank(rest) {
+		return e, wrong("body", "holds more than one JSON object; send one per request, or use /api/clicks for batches")
+	}
+	return e, p.check()
+}
+
+// plausible remembers which fields came under their short name.
+type plausible struct {
+	event                              *Event
+	name, url, domain, referrer, props bool
+	haveName                           bool
+}
+
+// member takes one member of the object.
+func (p *plausible) member(key []byte, v jsonscan.Value) error {
+	e := p.event
+	switch string(key) {
+	case "n":
+		p.name = true
+		return p.setName(v)
+	case "name":
+		if !p.name {
+			return p.setName(v)
+		}
+	case "u", "url":
+		return setText(&e.URL, &p.url, "url", len(key) == 1, v)
+	case "d", "domain":
+		return setText(&e.Domain, &p.domain, "domain", len(key) == 1, v)
+	case "r", "referrer":
+		return setText(&e.Referrer, &p.referrer, "referrer", len(key) == 1, v)
+	case "t":
+		e.Title = v.Text()
+	case "id":
+		if v.Kind != jsonscan.KindNull {
+			e.ID = v.Text()
+		}
+	case "p", "m", "meta", "props":
+		short := len(key) == 1
+		if p.props && !short {
+			return nil
+		}
+		p.props = p.props || short
+		return p.setProps(v)
+	case "h", "hashMode":
+		n, ok := v.Int()
+		e.HashMode = ok && n == 1 || v.True()
+	case "i", "interactive":
+		e.NonInteractive = v.False()
+	case "sd":
+		if n, ok := v.Int(); ok && n >= 0 && n <= 255 {
+			e.ScrollPercent = int(min(n, 100))
+		}
+	case "e":
+		if n, ok := v.Int(); ok {
+			e.EngagedMs = 0
+			if n >= 0 && n < maxEngagedMs {
+				e.EngagedMs = n
+			}
+		}
+	case "$", "revenue":
+		p.setRevenue(v)
+	}
+	return nil
+}
+
+// setText sets a text field unless its short name was there already.
+func setText(field *string, hadShort *bool, name string, short bool, v jsonscan.Value) error {
+	if *hadShort && !short {
+		return nil
+	}
+	*hadShort = *hadShort || short
+	switch v.Kind {
+	case jsonscan.KindString, jsonscan.KindNull:
+		*field = v.Text()
+		return nil
+	}
+	return wrong(name, "must be a string")
+}
+
+func (p *plausible) setName(v jsonscan.Value) error {
+	switch v.Kind {
+	case jsonscan.KindString, jsonscan.KindNumber, jsonscan.KindNull:
+		p.event.Name = v.Text()
+		return nil
+	}
+	return wrong("event_name", "must be a string")
+}
+
+// setProps takes custom properties: an object, or the text of one. Empty keys and values, lists and objects are left out; of too many
+// the first ones are kept.
+func (p *plausible) setProps(v jsonscan.Value) error {
+	source := v.Raw
+	switch v.Kind {
+	case jsonscan.KindNull:
+		return nil
+	case jsonscan.KindString:
+		source = v.Bytes()
+		if jsonscan.Blank(source) {
+			return nil
+		}
+	case jsonscan.KindObject:
+	default:
+		return wrong("props", "must be an object")
+	}
+	props := map[string]string{}
+	rest, err := jsonscan.Object(source, func(key []byte, v jsonscan.Value) error { return addProp(props, key, v) })
+	if err != nil {
+		if _, ok := err.(*FieldError); ok {
+			return err
+		}
+		return wrong("props", "must be an object, or the text of one")
+	}
+	if !jsonscan.Blank(rest) {
+		return wrong("props", "must be one object")
+	}
+	p.event.Props = nil
+	if len(props) > 0 {
+		p.event.Props = props
+	}
+	return nil
+}
+
+func addProp(props map[string]string, key []byte, v jsonscan.Value) error {
+	switch v.Kind {
+	case jsonscan.KindObject, jsonscan.KindArray, jsonscan.KindNull:
+		return nil
+	}
+	value := v.Text()
+	if len(props) >= maxProps || len(key) == 0 || strings.TrimSpace(value) == "" {
+		return nil
+	}
+	if len(key) > maxPropKey || len(value) > maxPropValue {
+		return wrong("props", "keys may have %d bytes, values %d", maxPropKey, maxPropValue)
+	}
+	props[string(key)] = value
+	return nil
+}
+
+// setRevenue keeps an amount of money. One that makes no sense is left out: the event itself still counts.
+func (p *plausible) setRevenue(v jsonscan.Value) {
+	source := v.Raw
+	if v.Kind == jsonscan.KindString {
+		source = v.Bytes()
+	}
+	var r hit.Revenue
+	_, err := jsonscan.Object(source, func(key []byte, v jsonscan.Value) error {
+		switch string(key) {
+		case "currency":
+			r.Currency = strings.ToUpper(v.Text())
+		case "amount":
+			r.Amount = strings.TrimSpace(v.Text())
+		}
+		return nil
+	})
+	if err == nil && isCurrency(r.Currency) && isAmount(r.Amount) {
+		p.event.Revenue = r
+	}
+}
+
+func isCurrency(text string) bool {
+	if len(text) != 3 {
+		return false
+	}
+	for i := range len(text) {
+		if text[i] < 'A' || text[i] > 'Z' {
+			return false
+		}
+	}
+	return true
+}
+
+// isAmount accepts what JSON accepts as a number.
+func isAmount(text string) bool {
+	v, rest, err := jsonscan.One([]byte(text))
+	return err == nil && v.Kind == jsonscan.KindNumber && len(rest) == 0 && len(text) <= 32
+}
+
+// check reports what is missing or too long.
+func (p *plausible) check() error {
+	e := p.event
+	e.Name = strings.TrimSpace(e.Name)
+	switch {
+	case e.Name == "":
+		return wrong("event_name", "can't be blank")
+	case utf8.RuneCountInString(e.Name) > maxEventName:
+		return wrong("event_name", "should be at most %d character(s)", maxEventName)
+	case strings.TrimSpace(e.URL) == "":
+		return wrong("url", "is required")
+	case len(e.URL) >= 5 && strings.EqualFold(e.URL[:5], "data:"):
+		return wrong("url", "scheme is not allowed")
+	case p.domain && strings.Trim(e.Domain, " ,") == "":
+		return wrong("domain", "can't be blank")
+	case len(e.ID) > maxEventID:
+		return wrong("id", "should be at most %d bytes", maxEventID)
+	case e.Name == NameEngagement && e.ScrollPercent < 0 && e.EngagedMs < 0:
+		return wrong("scroll_depth", "an engagement needs sd or e")
+	}
+	return nil
+}

@@ -1,0 +1,24 @@
+package ingest
+
+// reason says why a hit was not taken, or was set apart. The list is fixed: it labels a metric.
+type reason string
+
+const (
+	reasonUnknownSite  reason = "unknown-site"  // no site of that name
+	reasonInvalid      reason = "invalid"       // a field is missing or wrong
+	reasonNotJSON      reason = "not-json"      // the body or line is no JSON
+	reasonNotUTF8      reason = "not-utf8"      // the body or line is no text
+	reasonTooLarge     reason = "too-large"     // body or line over the limit
+	reasonContentType  reason = "content-type"  // not a type that this path takes
+	reasonUnauthorized reason = "unauthorized"  // no token, or not one for this
+	reasonFuture       reason = "future"        // dated ahead of the clock
+	reasonQueueFull    reason = "queue-full"    // refused to bound memory
+	reasonNotWritten   reason = "not-written"   // the log did not take it
+	reasonUnknown      reason = "write-unknown" // not known whether the log took it
+)
+
+// reasons lists all of them, so that every series exists from the start.
+var reasons = []reason{
+	reasonUnknownSite, reasonInvalid, reasonNotJSON, reasonNotUTF8, reasonTooLarge, reasonContentType, reasonUnauthorized, reasonFuture,
+	reasonQueueFull, reasonNotWritten, reasonUnknown,
+}

@@ -1,0 +1,222 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/weir-analytics/weir/ingest/bot"
+	"github.com/weir-analytics/weir/ingest/clientip"
+	"github.com/weir-analytics/weir/ingest/dialect"
+	"github.com/weir-analytics/weir/ingest/hit"
+	"github.com/weir-analytics/weir/ingest/pageurl"
+	"github.com/weir-analytics/weir/ingest/visitor"
+	"github.com/weir-analytics/weir/raftfsm/state"
+)
+
+const contentTypeAdvice = "must be text/plain or application/json"
+
+// serveEvent takes one hit in Plausible's shape.
+func (i *Ingest) serveEvent(w http.ResponseWriter, r *http.Request) {
+	client := i.clients.Resolve(r)
+	if r.Header["X-Debug-Request"] != nil && r.Header.Get("X-Debug-Request") == "true" {
+		w.Header()["Content-Type"] = textPlain
+		_, _ = w.Write([]byte(client.Addr.String())) // the caller's own address, for the caller
+		return
+	}
+	body, err := readBody(w, r, i.cfg.EventBytes, false)
+	defer putBody(body)
+	if err != nil {
+		i.refuse(w, refusalOfBody(err))
+		return
+	}
+	data := body.Bytes()
+	if !takesJSON(r.Header.Get("Content-Type"), func() byte { return firstByte(data) }) {
+		i.refuse(w, refusal{http.StatusUnsupportedMediaType, "content-type", contentTypeAdvice, reasonContentType})
+		return
+	}
+	if !utf8.Valid(data) {
+		i.refuse(w, refusalNotUTF8(invalidAt(data)))
+		return
+	}
+	event, err := dialect.ParsePlausible(data)
+	if err != nil {
+		w.Header().Set("X-Plausible-Dropped", "1")
+		i.refuse(w, refusalOfBody(err))
+		return
+	}
+	i.takeEvent(w, r, client, &event, sourceEvent)
+}
+
+// takeEvent writes the hits of one event, one for each of its sites, and answers.
+func (i *Ingest) takeEvent(w http.ResponseWriter, r *http.Request, client clientip.Client, e *dialect.Event, source string) {
+	i.proxies.note(client, i.cfg.Log)
+	t, err := i.newIntake(source)
+	if err != nil {
+		i.answer(w, source, refusalOf(err))
+		return
+	}
+	page := pageurl.Parse(e.URL)
+	sites, unknown := t.sitesOf(e.Domain, page.Host)
+	if unknown > 0 {
+		i.metrics.dropped[reasonUnknownSite].Add(float64(unknown))
+		w.Header().Set("X-Plausible-Dropped", strconv.Itoa(unknown))
+		w.Header().Set("X-Weir-Dropped", string(reasonUnknownSite))
+	}
+	if len(sites) == 0 {
+		i.answerUnknownSite(w, source, firstName(e.Domain, page.Host))
+		return
+	}
+	if err := t.putEvent(r, client, e, page, sites); err != nil {
+		t.flush()
+		i.answer(w, source, refusalOf(err))
+		return
+	}
+	if noAck(r) {
+		t.flush()
+	} else {
+		if err := t.wait(r.Context()); err != nil {
+			if errors.Is(err, context.Canceled) {
+				return // the sender has gone; the hit is on its way
+			}
+			i.answer(w, source, refusalOf(err))
+			return
+		}
+	}
+	t.count()
+	if t.bots > 0 {
+		w.Header().Set("X-Weir-Note", "bot")
+	}
+	i.answerTaken(w, source)
+}
+
+// noAck reports whether the sender asks not to wait for the log.
+func noAck(r *http.Request) bool { return r.URL.RawQuery != "" && r.URL.Query().Get("ack") == "none" }
+
+// putEvent queues the hits of an event.
+func (t *intake) putEvent(r *http.Request, client clientip.Client, e *dialect.Event, page pageurl.URL, sites []state.Site) error {
+	a := t.i.agents.get([]byte(r.UserAgent()))
+	botKind := bot.Request(r.Method, r.Header)
+	who := visitor.Who{Addr: client.Addr, Agent: a.sum}
+	h := hit.Hit{Kind: kindOf(e.Name), Name: nameOf(e), Host: page.Host, Path: page.Path, Query: page.Query,
+		Title: pageurl.Cut(pageurl.Printable(e.Title), pageurl.MaxName), ClientID: e.ID, Props: e.Props, Revenue: e.Revenue,
+		NonInteractive: e.NonInteractive, Campaign: pageurl.Campaign(page.Query), Hints: hints(r.Header)}
+	if e.HashMode && page.Fragment != "" {
+		h.Fragment = page.Fragment
+		h.Path = pageurl.Cut(h.Path+"#"+pageurl.Printable(page.Fragment), pageurl.MaxPath)
+	}
+	if h.Kind == hit.Engagement {
+		h.ScrollPercent, h.EngagedMs = max(e.ScrollPercent, 0), max(e.EngagedMs, 0)
+	}
+	for _, site := range sites {
+		one := h
+		own := page.Host
+		if own == "" {
+			own = site.Name
+		}
+		one.Referrer, one.RefHost = pageurl.Referrer(e.Referrer, own)
+		t.describe(&one, site, who, a, botKind)
+		applyHints(&one, r.Header)
+		if err := t.put(&one, who, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func kindOf(name string) hit.Kind {
+	switch name {
+	case dialect.NamePageview:
+		return hit.Pageview
+	case dialect.NameEngagement:
+		return hit.Engagement
+	}
+	return hit.Event
+}
+
+func nameOf(e *dialect.Event) string {
+	if kindOf(e.Name) == hit.Event {
+		return e.Name
+	}
+	return ""
+}
+
+// sitesOf finds the sites that an event is for: those named, or the one of the page's host.
+func (t *intake) sitesOf(names, host string) (sites []state.Site, unknown int) {
+	if strings.Trim(names, " ,") == "" {
+		names = host
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		name = strings.TrimSpace(name)
+		if name == "" {
+			continue
+		}
+		site, ok := t.findSite(name)
+		if !ok {
+			unknown++
+			continue
+		}
+		if !contains(sites, site.ID) {
+			sites = append(sites, site)
+		}
+	}
+	return sites, unknown
+}
+
+func contains(sites []state.Site, id state.SiteID) bool {
+	for i := range sites {
+		if sites[i].ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// firstName returns the name to speak of when no site is known.
+func firstName(names, host string) string {
+	if strings.Trim(names, " ,") == "" {
+		return host
+	}
+	name, _, _ := strings.Cut(strings.Trim(names, " ,"), ",")
+	return strings.TrimSpace(name)
+}
+
+// answerTaken says that all hits are committed.
+func (i *Ingest) answerTaken(w http.ResponseWriter, source string) {
+	if source == sourcePixel {
+		writeGIF(w, http.StatusOK)
+		return
+	}
+	w.Header()["Content-Type"] = textPlain
+	w.WriteHeader(http.StatusAccepted)
+	_, _ = w.Write(ok)
+}
+
+var ok = []byte("ok")
+
+// answer says that nothing was taken.
+func (i *Ingest) answer(w http.ResponseWriter, source string, r refusal) {
+	if source == sourcePixel {
+		i.drop(w, r)
+		writeGIF(w, r.status)
+		return
+	}
+	i.refuse(w, r)
+}
+
+func (i *Ingest) answerUnknownSite(w http.ResponseWriter, source, name string) {
+	w.Header().Set("X-Weir-Dropped", string(reasonUnknownSite))
+	if source == sourcePixel {
+		writeGIF(w, http.StatusBadRequest)
+		return
+	}
+	name = pageurl.Cut(pageurl.Printable(name), pageurl.MaxHost)
+	if name == "" {
+		writeFieldError(w, http.StatusBadRequest, "domain", `is missing: send the name of the site as "d" or "domain"`)
+		return
+	}
+	writeFieldError(w, http.StatusBadRequest, "domain", name+" is not a site here; add it with: weir site add "+name)
+}

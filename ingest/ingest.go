@@ -1,0 +1,60 @@
+package ingest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/weir-analytics/weir/ingest/clientip"
+	"github.com/weir-analytics/weir/ingest/enrich"
+)
+
+// Ingest takes hits in. All methods are safe for concurrent use.
+type Ingest struct {
+	cfg     Config
+	metrics *metrics
+	queue   *queue
+	clients *clientip.Resolver
+	places  *enrich.Places
+	agents  agents
+	proxies proxyWatch
+}
+
+// New checks the configuration and loads the country database. It starts nothing and touches no network. A country database that cannot be
+// used is no error: see Geo.
+func New(cfg Config) (*Ingest, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	boot := make([]byte, 8)
+	rand.Read(boot) // never fails
+	source := fmt.Sprintf("n%d-%s", cfg.NodeID, hex.EncodeToString(boot))
+	i := &Ingest{
+		cfg:     cfg,
+		metrics: newMetrics(cfg.Registry, cfg.QueueBytes),
+		clients: clientip.New(cfg.TrustedProxies, cfg.ClientHeader),
+		places:  enrich.OpenPlaces(cfg.GeoIP, cfg.Now, cfg.Log),
+	}
+	i.queue = newQueue(&i.cfg, i.metrics, source)
+	return i, nil
+}
+
+// Run writes hits to the log until ctx ends; then it writes what is queued, refuses what comes, and returns nil. Requests that arrive
+// before Run wait for it.
+func (i *Ingest) Run(ctx context.Context) error {
+	places := make(chan struct{})
+	go func() {
+		defer close(places)
+		_ = i.places.Run(ctx)
+	}()
+	i.queue.run(ctx)
+	<-places
+	return nil
+}
+
+// Geo says where countries come from.
+func (i *Ingest) Geo() enrich.PlacesStatus { return i.places.Status() }
+
+// Clients returns what finds the visitor's address in a request, for others that need the same answer.
+func (i *Ingest) Clients() *clientip.Resolver { return i.clients }

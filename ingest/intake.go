@@ -1,0 +1,116 @@
+package ingest
+
+import (
+	"context"
+	"unsafe"
+
+	"github.com/weir-analytics/weir/ingest/hit"
+	"github.com/weir-analytics/weir/ingest/visitor"
+	"github.com/weir-analytics/weir/raftfsm/state"
+)
+
+// intake takes the hits of one request or import: one snapshot of the cluster state, one clock reading, the batches to wait for. It is
+// used by one goroutine.
+type intake struct {
+	i          *Ingest
+	state      *state.State
+	days       *visitor.Days
+	parts      []*partition
+	receivedMs int64
+	waits      waits
+	touched    []bool // partitions with hits that are not flushed
+	bots       int
+	hits       int
+	source     string // label
+
+	siteName  string // asked for last
+	site      state.Site
+	siteKnown bool
+}
+
+func (i *Ingest) newIntake(source string) (*intake, error) {
+	if i.queue.stopping() {
+		return nil, errStopping
+	}
+	s := i.cfg.Sites.State()
+	parts, err := i.queue.partitions(s)
+	if err != nil {
+		return nil, err
+	}
+	return &intake{i: i, state: s, days: visitor.NewDays(s), parts: parts, touched: make([]bool, len(parts)), receivedMs: i.cfg.Now().UnixMilli(), source: source}, nil
+}
+
+// findSite looks a site up by name, and is fast for runs of the same name.
+func (t *intake) findSite(name string) (state.Site, bool) {
+	if t.siteName == "" || name != t.siteName {
+		t.site, t.siteKnown = t.state.SiteByName(name)
+		t.siteName = string(append([]byte(nil), name...)) // name may be a view
+	}
+	return t.site, t.siteKnown
+}
+
+// describe fills in what follows from the visitor's address and agent. botKind is what else speaks for a bot, or "".
+func (t *intake) describe(h *hit.Hit, site state.Site, who visitor.Who, a *agent, botKind string) {
+	h.SiteID, h.Site = site.ID, site.Name
+	h.ReceivedMs = t.receivedMs
+	if h.TimeMs == 0 {
+		h.TimeMs = t.receivedMs
+	}
+	h.Visitor, h.VisitorNext = t.days.IDs(site, h.TimeMs, who)
+	place := t.i.places.Find(who.Addr)
+	if place.Country != "" || h.Country == "" {
+		h.Country, h.Region, h.City = place.Country, place.Region, place.City
+	}
+	h.Agent = a.text
+	h.Browser, h.BrowserVersion, h.OS, h.OSVersion, h.Device = a.Browser, a.BrowserVersion, a.OS, a.OSVersion, a.Device
+	if botKind == "" {
+		botKind = a.botKind
+	}
+	h.Bot, h.BotKind = botKind != "", botKind
+}
+
+// put queues a hit for the visitor's partition. After an error the hit is certainly not written.
+func (t *intake) put(h *hit.Hit, who visitor.Who, failures []uint64) error {
+	number := visitor.Partition(t.state.RouteKey, h.SiteID, who, int32(len(t.parts)))
+	seen := anyFailures
+	if failures != nil {
+		seen = failures[number]
+	}
+	b, err := t.parts[number].add(h, seen)
+	if err != nil {
+		return err
+	}
+	t.waits.add(b)
+	t.touched[number] = true
+	t.hits++
+	if h.Bot {
+		t.bots++
+	}
+	return nil
+}
+
+// wait has the queued hits written and waits until they are. See waits.wait.
+func (t *intake) wait(ctx context.Context) error {
+	t.flush()
+	return t.waits.wait(ctx)
+}
+
+// flush has the queued hits written.
+func (t *intake) flush() {
+	for number, touched := range t.touched {
+		if touched {
+			t.parts[number].flush()
+			t.touched[number] = false
+		}
+	}
+}
+
+// count adds the hits of this intake to the metrics. It is called once they are committed.
+func (t *intake) count() {
+	t.i.metrics.hits[t.source].Add(float64(t.hits))
+	t.i.metrics.bots.Add(float64(t.bots))
+}
+
+// view returns bytes as text without a copy. The text is used only until the hit that holds it is encoded, and bodies are not changed
+// before that.
+func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

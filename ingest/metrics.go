@@ -1,0 +1,60 @@
+package ingest
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// sources of hits, as labels.
+const (
+	sourceEvent  = "event"
+	sourceClick  = "click"
+	sourcePixel  = "pixel"
+	sourceImport = "import"
+)
+
+type metrics struct {
+	hits       map[string]prometheus.Counter // by source; committed
+	bots       prometheus.Counter
+	dropped    map[reason]prometheus.Counter
+	batches    prometheus.Counter
+	batchHits  prometheus.Histogram
+	appendTime prometheus.Histogram
+	retries    prometheus.Counter
+	queued     prometheus.Gauge
+}
+
+func newMetrics(registry prometheus.Registerer, queueBytes int64) *metrics {
+	hits := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "weir_ingest_hits_total", Help: "Hits committed to the log."}, []string{"source"})
+	dropped := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "weir_ingest_dropped_total", Help: "Hits not taken, by reason."}, []string{"reason"})
+	m := &metrics{
+		hits:      map[string]prometheus.Counter{},
+		dropped:   map[reason]prometheus.Counter{},
+		bots:      prometheus.NewCounter(prometheus.CounterOpts{Name: "weir_ingest_bots_total", Help: "Hits taken and set apart as bots'."}),
+		batches:   prometheus.NewCounter(prometheus.CounterOpts{Name: "weir_ingest_batches_total", Help: "Record batches committed."}),
+		retries:   prometheus.NewCounter(prometheus.CounterOpts{Name: "weir_ingest_retries_total", Help: "Batches tried again."}),
+		queued:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "weir_ingest_queue_bytes", Help: "Encoded hits waiting to be written."}),
+		batchHits: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "weir_ingest_batch_hits", Help: "Hits in a committed batch.", Buckets: prometheus.ExponentialBuckets(1, 4, 8)}),
+		appendTime: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "weir_ingest_append_seconds", Help: "Time from handing a batch to the log until it is committed.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14)}),
+	}
+	bound := prometheus.NewGauge(prometheus.GaugeOpts{Name: "weir_ingest_queue_bound_bytes", Help: "Bound of weir_ingest_queue_bytes."})
+	bound.Set(float64(queueBytes))
+	for _, source := range []string{sourceEvent, sourceClick, sourcePixel, sourceImport} {
+		m.hits[source] = hits.WithLabelValues(source)
+	}
+	for _, r := range reasons {
+		m.dropped[r] = dropped.WithLabelValues(string(r))
+	}
+	if registry != nil {
+		registry.MustRegister(hits, dropped, m.bots, m.batches, m.retries, m.queued, m.batchHits, m.appendTime, bound)
+	}
+	return m
+}
+
+func (m *metrics) committed(hits int, took time.Duration) {
+	m.batches.Inc()
+	m.batchHits.Observe(float64(hits))
+	m.appendTime.Observe(took.Seconds())
+}

@@ -1,0 +1,178 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/weir-analytics/weir/ingest/hit"
+)
+
+// partition queues hits for one partition of the topic. Its run loop is the only one that writes to it.
+type partition struct {
+	q      *queue
+	number int32
+	wake   chan struct{} // capacity 1: a token means that there may be something to write
+
+	mu       sync.Mutex
+	full     []*batch // closed to new hits, in order
+	filling  *batch   // nil when there is none
+	sequence uint64   // of the last hit that got one
+	failures uint64   // grows when batches failed: whoever must keep an order compares it
+	closed   bool     // the run loop has ended: nothing more is taken
+}
+
+// add encodes a hit into the batch that is being filled and returns that batch. The hit gets the next sequence when it has no identity
+// yet; call flush after the last one. A caller that needs all its hits before the failed one written passes the failures it saw first, others passNone.
+func (p *partition) add(h *hit.Hit, failures uint64) (*batch, error) {
+	if p.q.bytes.Load() >= p.q.cfg.QueueBytes {
+		return nil, errQueueFull
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, errStopping
+	}
+	if failures != anyFailures && failures != p.failures {
+		return nil, ErrNotWritten
+	}
+	if h.ClientID == "" && h.ID.Seq == 0 {
+		p.sequence++
+		h.ID = hit.ID{Source: p.q.source, Seq: p.sequence}
+	}
+	b := p.filling
+	if b == nil {
+		b = newBatch()
+		p.filling = b
+	}
+	size := b.add(h)
+	p.q.bytes.Add(int64(size))
+	if len(b.buf) >= p.q.cfg.BatchBytes || len(b.entries) >= p.q.cfg.BatchHits {
+		p.full = append(p.full, b)
+		p.filling = nil
+		p.flush()
+	}
+	return b, nil
+}
+
+// flush makes the run loop write what is queued. Until then only full batches are written, so that the hits of one request stay
+// together.
+func (p *partition) flush() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// anyFailures is for callers of add that keep no order.
+const anyFailures = ^uint64(0)
+
+// seen returns the failures so far.
+func (p *partition) seen() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failures
+}
+
+// take returns the next batch to write, nil when there is none.
+func (p *partition) take() *batch {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.full) > 0 {
+		b := p.full[0]
+		p.full = p.full[1:]
+		return b
+	}
+	b := p.filling
+	p.filling = nil
+	return b
+}
+
+// closeIfEmpty ends the taking of hits when none is left, and reports whether it did.
+func (p *partition) closeIfEmpty() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = len(p.full) == 0 && p.filling == nil
+	return p.closed
+}
+
+// run writes batches until stop is closed and nothing is left, or ctx ends.
+func (p *partition) run(ctx context.Context, stop <-chan struct{}) {
+	for {
+		for b := p.take(); b != nil; b = p.take() {
+			p.write(ctx, b)
+		}
+		select {
+		case <-p.wake:
+		case <-stop:
+			if p.closeIfEmpty() {
+				return
+			}
+		}
+	}
+}
+
+// write brings a batch into the log and tells those who wait for it.
+func (p *partition) write(ctx context.Context, b *batch) {
+	records := b.records()
+	size := int64(len(b.buf))
+	begin := time.Now()
+	err := p.append(ctx, records)
+	if err == nil {
+		p.q.metrics.committed(len(records), time.Since(begin))
+		p.finish(b, size, nil)
+		return
+	}
+	p.q.cfg.Log.Error("hits refused: the log did not take them", "topic", p.q.cfg.Topic, "partition", p.number, "hits", len(records), "err", err)
+	p.fail(b, size, err)
+}
+
+// append tries until the batch is written or the time is over.
+func (p *partition) append(ctx context.Context, records []Record) error {
+	ctx, cancel := context.WithTimeout(ctx, p.q.cfg.AppendTimeout)
+	defer cancel()
+	unknown := false
+	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+		_, err := p.q.cfg.Appender.Append(ctx, p.q.cfg.Topic, p.number, records)
+		if err == nil {
+			return nil
+		}
+		unknown = unknown || !errors.Is(err, ErrNotWritten)
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+			p.q.metrics.retries.Inc()
+		case <-ctx.Done():
+			timer.Stop()
+			if unknown {
+				return errors.Join(ErrOutcomeUnknown, err)
+			}
+			return errors.Join(ErrNotWritten, err)
+		}
+	}
+}
+
+// fail ends a batch and all behind it: hits behind a gap must not be written, or a repeat of the hits in the gap would be taken for one
+// that was counted.
+func (p *partition) fail(b *batch, size int64, err error) {
+	p.mu.Lock()
+	behind := p.full
+	if p.filling != nil {
+		behind = append(behind, p.filling)
+	}
+	p.full, p.filling = nil, nil
+	p.failures++
+	p.mu.Unlock()
+	p.finish(b, size, err)
+	for _, b := range behind {
+		p.finish(b, int64(len(b.buf)), ErrNotWritten)
+	}
+}
+
+func (p *partition) finish(b *batch, size int64, err error) {
+	p.q.bytes.Add(-size)
+	b.err = err
+	b.release()
+	close(b.done)
+}
