@@ -3,8 +3,6 @@ package seglog
 import (
 	"fmt"
 	"sort"
-
-	"github.com/weir-analytics/weir/broker/record"
 )
 
 // Entry returns the entry at the index, ErrNotFound outside of the log. Its
@@ -13,12 +11,7 @@ func (l *Log) Entry(index uint64) (Entry, error) {
 	if e, ok := l.tail.get(index); ok {
 		return e, nil
 	}
-	v, err := l.viewAt(func(segs []*segment) int {
-		if index <= l.anchor.Index || index > l.lastIndex {
-			return -1
-		}
-		return sort.Search(len(segs), func(i int) bool { return segs[i].head.firstIndex > index }) - 1
-	})
+	v, err := l.viewOf(index)
 	if err != nil {
 		return Entry{}, fmt.Errorf("entry %d: %w", index, err)
 	}
@@ -26,20 +19,27 @@ func (l *Log) Entry(index uint64) (Entry, error) {
 	return v.entry(int(index - v.s.head.firstIndex))
 }
 
-// Term returns the kind and term of an entry without reading its data.
-func (l *Log) Term(index uint64) (Kind, uint32, error) {
-	v, err := l.viewAt(func(segs []*segment) int {
+// Head is like Entry, but of a batch it reads no more than the header.
+func (l *Log) Head(index uint64) (Entry, error) {
+	if e, ok := l.tail.get(index); ok {
+		return e, nil
+	}
+	v, err := l.viewOf(index)
+	if err != nil {
+		return Entry{}, fmt.Errorf("entry %d: %w", index, err)
+	}
+	defer v.release()
+	return v.headEntry(int(index - v.s.head.firstIndex))
+}
+
+// viewOf holds the segment of an entry.
+func (l *Log) viewOf(index uint64) (*view, error) {
+	return l.viewAt(func(segs []*segment) int {
 		if index <= l.anchor.Index || index > l.lastIndex {
 			return -1
 		}
 		return sort.Search(len(segs), func(i int) bool { return segs[i].head.firstIndex > index }) - 1
 	})
-	if err != nil {
-		return 0, 0, fmt.Errorf("entry %d: %w", index, err)
-	}
-	defer v.release()
-	s, err := v.slot(int(index - v.s.head.firstIndex))
-	return s.kind, s.term, err
 }
 
 // viewAt holds the segment that pick chooses with the lock held; pick returns
@@ -157,9 +157,9 @@ func (v *view) batches(from, maxBytes int, limit int64) ([]slot, error) {
 	return out, nil
 }
 
-// ForEachHead calls fn with the header of every batch and with every internal
-// entry in (fromIndex, toIndex], in order, without reading the records.
-func (l *Log) ForEachHead(fromIndex, toIndex uint64, fn func(e Entry, h record.Batch) error) error {
+// ForEachHead calls fn with every entry in (fromIndex, toIndex], in order; of
+// batches the data is the header only.
+func (l *Log) ForEachHead(fromIndex, toIndex uint64, fn func(Entry) error) error {
 	for index := fromIndex + 1; index <= toIndex; {
 		next, err := l.segmentHeads(index, toIndex, fn)
 		if err != nil {
@@ -170,32 +170,18 @@ func (l *Log) ForEachHead(fromIndex, toIndex uint64, fn func(e Entry, h record.B
 	return nil
 }
 
-func (l *Log) segmentHeads(index, toIndex uint64, fn func(e Entry, h record.Batch) error) (next uint64, err error) {
-	v, err := l.viewAt(func(segs []*segment) int {
-		if index <= l.anchor.Index || index > l.lastIndex {
-			return -1
-		}
-		return sort.Search(len(segs), func(i int) bool { return segs[i].head.firstIndex > index }) - 1
-	})
+func (l *Log) segmentHeads(index, toIndex uint64, fn func(Entry) error) (next uint64, err error) {
+	v, err := l.viewOf(index)
 	if err != nil {
 		return 0, fmt.Errorf("entry %d: %w", index, err)
 	}
 	defer v.release()
 	for n := int(index - v.s.head.firstIndex); n < v.sum.slots && index <= toIndex; n++ {
-		s, err := v.slot(n)
+		e, err := v.headEntry(n)
 		if err != nil {
 			return 0, err
 		}
-		e, h := Entry{}, record.Batch{}
-		if s.batch() {
-			if h, err = v.batchHead(s); err != nil {
-				return 0, err
-			}
-			e = Entry{Index: index, Term: s.term, Kind: s.kind, BaseOffset: h.BaseOffset, Count: int32(s.count)}
-		} else if e, err = v.entry(n); err != nil {
-			return 0, err
-		}
-		if err := fn(e, h); err != nil {
+		if err := fn(e); err != nil {
 			return 0, err
 		}
 		index++

@@ -3,6 +3,7 @@ package seglog
 import (
 	"fmt"
 	"sort"
+	"time"
 )
 
 // SetLogStart moves the offset below which nothing is read any more. It never
@@ -133,4 +134,11 @@ func (l *Log) configIn(s *segment, index uint64) (Entry, bool, error) {
 		}
 	}
 	return Entry{}, false, nil
+}
+
+// Age is for how long the last segment has been appended to by this process.
+func (l *Log) Age() time.Duration {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.cfg.Now().Sub(l.segs[len(l.segs)-1].opened)
 }

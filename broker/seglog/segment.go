@@ -132,13 +132,34 @@ func (v *view) find(offset int64) (int, error) {
 	return n, err
 }
 
+// headEntry reads slot number n, of a batch only the header.
+func (v *view) headEntry(n int) (Entry, error) {
+	s, err := v.slot(n)
+	if err != nil {
+		return Entry{}, err
+	}
+	if !s.batch() {
+		return v.entry(n)
+	}
+	e := Entry{
+		Index: v.s.head.firstIndex + uint64(n), Term: s.term, Kind: s.kind, Data: make([]byte, record.HeaderSize),
+		BaseOffset: v.s.head.base + int64(s.rel), Count: int32(s.count),
+	}
+	_, err = v.readHead(s, e.Data)
+	return e, err
+}
+
 // batchHead reads only the header of a batch.
 func (v *view) batchHead(s slot) (record.Batch, error) {
 	var b [record.HeaderSize]byte
-	if _, err := v.f.log.ReadAt(b[:], int64(s.pos)); err != nil {
+	return v.readHead(s, b[:])
+}
+
+func (v *view) readHead(s slot, b []byte) (record.Batch, error) {
+	if _, err := v.f.log.ReadAt(b, int64(s.pos)); err != nil {
 		return record.Batch{}, v.readError(s, err)
 	}
-	h, err := record.ParseHeader(b[:])
+	h, err := record.ParseHeader(b)
 	if err != nil || h.BaseOffset != v.s.head.base+int64(s.rel) {
 		return record.Batch{}, corrupt(v.s.path+extLog, int64(s.pos), "not the batch at offset %d", v.s.head.base+int64(s.rel))
 	}

@@ -1,0 +1,229 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-analytics/weir/broker/record"
+)
+
+// Append hands one record batch to the group and takes ownership of it; base
+// offset and leader epoch are filled in by the log. It does not wait for the
+// disk. It waits until there is room in the queue or ctx ends; batches of one
+// goroutine are written in the order of its calls.
+func (r *Replica) Append(ctx context.Context, batch []byte) *Pending {
+	p := &Pending{done: make(chan struct{}), batch: batch}
+	if err := r.admit(ctx, p); err != nil {
+		p.finish(Appended{}, err)
+	}
+	return p
+}
+
+// admit checks the batch and queues it.
+func (r *Replica) admit(ctx context.Context, p *Pending) error {
+	if err := r.serving(); err != nil {
+		return err
+	}
+	settings := r.settings.Load()
+	if len(p.batch) > settings.MaxBatchBytes {
+		return fmt.Errorf("%w: %d bytes, the limit is %d", ErrBatchTooLarge, len(p.batch), settings.MaxBatchBytes)
+	}
+	head, err := record.Validate(p.batch, record.Rules{RequireKey: settings.RequireKey})
+	if err != nil {
+		return batchError(err)
+	}
+	head.Raw = nil
+	p.head = head
+	record.SetPlace(p.batch, 0, -1) // marks it as new for the log
+
+	p.held = min(int64(len(p.batch)), r.cfg.QueueBytes)
+	if err := r.room.Acquire(ctx, p.held); err != nil {
+		return fmt.Errorf("%w: %w", ErrQueueFull, context.Cause(ctx))
+	}
+	select {
+	case r.queue <- p:
+	case <-ctx.Done():
+		r.room.Release(p.held)
+		return fmt.Errorf("%w: %w", ErrQueueFull, context.Cause(ctx))
+	case <-r.ctx.Done():
+		r.room.Release(p.held)
+		return r.endError()
+	}
+	if r.ctx.Err() != nil {
+		r.drainQueue() // the appender may have looked before this batch came
+	}
+	return nil
+}
+
+func (r *Replica) endError() error {
+	if err := r.Err(); err != nil {
+		return err
+	}
+	return ErrStopped
+}
+
+// appendLoop is the appender: it alone proposes batches, so that their order in
+// the queue is that in the log.
+func (r *Replica) appendLoop() {
+	defer close(r.inflight)
+	for {
+		select {
+		case p := <-r.queue:
+			r.propose(p)
+		case <-r.ctx.Done():
+			r.drainQueue()
+			return
+		}
+	}
+}
+
+func (r *Replica) drainQueue() {
+	for {
+		select {
+		case p := <-r.queue:
+			r.answer(p, Appended{}, r.endError())
+		default:
+			return
+		}
+	}
+}
+
+// answer ends the wait for a batch and gives its room back.
+func (r *Replica) answer(p *Pending, res Appended, err error) {
+	p.finish(res, err)
+	r.room.Release(p.held)
+}
+
+// proposal is a batch that raft has got, with raft's promise.
+type proposal struct {
+	p      *Pending
+	future raft.ApplyFuture
+}
+
+// propose judges a batch by its producer's sequence and hands it to raft.
+func (r *Replica) propose(p *Pending) {
+	if err := r.serving(); err != nil {
+		r.answer(p, Appended{}, err)
+		return
+	}
+	r.mu.Lock()
+	v, err := judge(r.st.producers, r.overlay, p.head)
+	switch {
+	case err != nil:
+	case v.underWay != nil:
+		v.underWay.twins = append(v.underWay.twins, p)
+	case v.committed == nil:
+		r.overlay.add(p)
+		r.waiting[p] = struct{}{}
+	}
+	r.mu.Unlock()
+	switch {
+	case err != nil:
+		r.answer(p, Appended{}, err)
+	case v.committed != nil:
+		r.answer(p, Appended{
+			BaseOffset: v.committed.base, LogStart: r.LogStart(), LogAppendTimeMs: v.committed.timeMs, Duplicate: true,
+		}, nil)
+	case v.underWay == nil:
+		select {
+		case r.inflight <- proposal{p, r.raft.ApplyLog(raft.Log{Data: p.batch}, 0)}:
+		case <-r.dead: // giveUpWaiting answers it
+		}
+	}
+}
+
+// completeLoop answers batches in the order of the log.
+func (r *Replica) completeLoop() {
+	defer close(r.completed)
+	for q := range r.inflight {
+		if err := q.future.Error(); err != nil {
+			r.complete(q.p, Appended{}, proposeError(err))
+			continue
+		}
+		a, ok := q.future.Response().(applied)
+		if !ok {
+			r.complete(q.p, Appended{}, fmt.Errorf("%w: the replica stopped while it applied the batch", ErrOutcomeUnknown))
+			continue
+		}
+		r.complete(q.p, Appended{BaseOffset: a.base, LogStart: r.LogStart(), LogAppendTimeMs: a.timeMs}, nil)
+	}
+}
+
+// complete answers a batch that was under way, and its retries.
+func (r *Replica) complete(p *Pending, res Appended, err error) {
+	r.mu.Lock()
+	_, waits := r.waiting[p]
+	delete(r.waiting, p)
+	r.overlay.remove(p)
+	twins := p.twins
+	p.twins = nil
+	r.mu.Unlock()
+	if !waits {
+		return // given up
+	}
+	r.answer(p, res, err)
+	if err == nil {
+		res.Duplicate = true
+	}
+	for _, t := range twins {
+		r.answer(t, res, err)
+	}
+}
+
+// giveUpWaiting answers everything that raft may never answer.
+func (r *Replica) giveUpWaiting() {
+	r.mu.Lock()
+	list := make([]*Pending, 0, len(r.waiting))
+	for p := range r.waiting {
+		list = append(list, p)
+	}
+	r.mu.Unlock()
+	for _, p := range list {
+		r.complete(p, Appended{}, fmt.Errorf("%w: the partition has stopped", ErrOutcomeUnknown))
+	}
+}
+
+// SetLogStart makes everything below offset unreadable, on all replicas, and
+// returns the log start, which may be higher already. Offset -1 means the high
+// watermark. The files go soon afterwards.
+func (r *Replica) SetLogStart(ctx context.Context, offset int64) (int64, error) {
+	if err := r.serving(); err != nil {
+		return 0, err
+	}
+	hw := r.HighWatermark()
+	if offset == -1 {
+		offset = hw
+	}
+	if offset < 0 || offset > hw {
+		return 0, fmt.Errorf("%w: can't move the log start to %d, the high watermark is %d", ErrOffsetOutOfRange, offset, hw)
+	}
+	if now := r.LogStart(); offset <= now {
+		return now, nil
+	}
+	if err := r.command(ctx, encodeSetLogStart(offset)); err != nil {
+		return 0, err
+	}
+	return r.LogStart(), nil
+}
+
+// command proposes an entry of our own and waits until it is applied. When ctx
+// ends first the outcome is unknown.
+func (r *Replica) command(ctx context.Context, b []byte) error {
+	future := r.raft.ApplyLog(raft.Log{Data: b, Extensions: commandMark}, 0)
+	done := make(chan error, 1)
+	go func() { done <- future.Error() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			return proposeError(err)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, context.Cause(ctx))
+	case <-r.ctx.Done():
+		return errors.Join(ErrOutcomeUnknown, r.endError())
+	}
+}

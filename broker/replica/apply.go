@@ -1,0 +1,148 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-analytics/weir/broker/record"
+)
+
+// state is what follows from the committed entries. Guarded by Replica.mu.
+type state struct {
+	index       uint64 // last entry applied
+	term        uint64
+	next        int64 // the high watermark
+	config      []byte
+	configIndex uint64
+	lastStampMs int64
+	producers   producers
+}
+
+// applied is what a committed entry answers.
+type applied struct {
+	base   int64
+	timeMs int64
+}
+
+// machine is raft's view of the partition's state. Raft waits for it, so it
+// only moves counters and wakes those who wait.
+type machine struct{ r *Replica }
+
+var _ raft.BatchingFSM = machine{}
+
+// Apply implements raft.FSM.
+func (m machine) Apply(l *raft.Log) any { return m.ApplyBatch([]*raft.Log{l})[0] }
+
+// ApplyBatch implements raft.BatchingFSM. Of a batch it needs the header only.
+func (m machine) ApplyBatch(logs []*raft.Log) []any {
+	r := m.r
+	out := make([]any, len(logs))
+	nowMs := r.cfg.Now().UnixMilli()
+	var start int64 = -1
+	bytes := 0
+	r.mu.Lock()
+	for i, l := range logs {
+		res, cmd, err := r.st.apply(l, nowMs)
+		if err != nil {
+			r.mu.Unlock()
+			r.logs.fatal(fmt.Errorf("apply entry %d: %w", l.Index, err))
+			return out
+		}
+		out[i] = res
+		bytes += len(l.Data)
+		if cmd.logStart != nil {
+			start = max(start, *cmd.logStart)
+		}
+	}
+	r.highWatermark.Store(r.st.next)
+	r.mu.Unlock()
+	if start >= 0 {
+		r.moveStart(start)
+	}
+	r.sinceCkptEntries.Add(int64(len(logs)))
+	r.sinceCkptBytes.Add(int64(bytes))
+	r.changed.notify()
+	return out
+}
+
+// apply moves the state by one entry.
+func (s *state) apply(l *raft.Log, nowMs int64) (res applied, cmd command, err error) {
+	s.index, s.term = l.Index, l.Term
+	switch {
+	case l.Type == raft.LogConfiguration:
+		s.config, s.configIndex = l.Data, l.Index
+	case len(l.Extensions) > 0:
+		if cmd, err = parseCommand(l.Data); err != nil {
+			return res, cmd, err
+		}
+		s.producers.forget(cmd.forget)
+	default:
+		h, err := record.ParseHeader(l.Data)
+		if err != nil {
+			return res, cmd, err
+		}
+		if h.BaseOffset != s.next {
+			return res, cmd, fmt.Errorf("%w: batch at offset %d where %d is next", ErrCorrupt, h.BaseOffset, s.next)
+		}
+		s.next = h.NextOffset()
+		s.producers.apply(h, nowMs)
+		res = applied{h.BaseOffset, record.NoTimestamp}
+		if h.LogAppendTime() {
+			res.timeMs = h.MaxTimestampMs
+			s.lastStampMs = max(s.lastStampMs, h.MaxTimestampMs)
+		}
+	}
+	return res, cmd, nil
+}
+
+// moveStart follows a committed command.
+func (r *Replica) moveStart(offset int64) {
+	before := r.log.Bounds().LogStart
+	if now := r.log.SetLogStart(offset); now != before {
+		r.report(StartMoved{now})
+		r.kickKeeper()
+	}
+}
+
+// save returns the applied state as it is stored.
+func (r *Replica) save() *saved {
+	logStart := r.log.Bounds().LogStart
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &saved{
+		index: r.st.index, term: r.st.term, next: r.st.next, logStart: logStart,
+		config: r.st.config, configIndex: r.st.configIndex,
+		lastStampMs: r.st.lastStampMs, producers: r.st.producers.clone(),
+	}
+}
+
+// load replaces the applied state.
+func (r *Replica) load(s *saved) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.st = state{
+		index: s.index, term: s.term, next: s.next,
+		config: s.config, configIndex: s.configIndex,
+		lastStampMs: s.lastStampMs, producers: s.producers,
+	}
+	r.highWatermark.Store(s.next)
+}
+
+// Snapshot implements raft.FSM. It is never called: raft's snapshots are of
+// the applied state, and a follower that installs one would lose everything
+// below it that is still kept. See snapshots.
+func (m machine) Snapshot() (raft.FSMSnapshot, error) {
+	return nil, errors.New("BUG: raft asked for a snapshot of a partition")
+}
+
+// Restore implements raft.FSM: begin anew at the log start of the leader.
+func (m machine) Restore(body io.ReadCloser) error {
+	b, err := io.ReadAll(io.LimitReader(body, maxSavedBytes))
+	if err != nil {
+		return fmt.Errorf("read snapshot: %w", err)
+	}
+	return m.r.restore(b)
+}

@@ -1,0 +1,60 @@
+package replica
+
+import "github.com/weir-analytics/weir/broker/seglog"
+
+// Event is a rare and important thing that happened to a replica. Those of its
+// log come wrapped in a Log. All are written to the program's log as well.
+type Event interface{ event() }
+
+// Log is an event of the partition's log.
+type Log struct{ seglog.Event }
+
+// LeaderChanged is reported when the replica begins or ends to serve.
+type LeaderChanged struct {
+	Epoch   int32
+	Serving bool
+}
+
+// Stopped is reported once when the replica stops by itself.
+type Stopped struct{ Err error }
+
+// StartMoved is reported when the log start was moved by a committed command.
+type StartMoved struct{ LogStart int64 }
+
+// Restored is reported when the replica began anew from a leader's snapshot.
+type Restored struct{ Anchor seglog.Anchor }
+
+func (Log) event()           {}
+func (LeaderChanged) event() {}
+func (Stopped) event()       {}
+func (StartMoved) event()    {}
+func (Restored) event()      {}
+
+// report logs an event and tells the owner.
+func (r *Replica) report(e Event) {
+	log := r.cfg.Log
+	switch e := e.(type) {
+	case LeaderChanged:
+		log.Debug("leadership changed", "term", e.Epoch, "serving", e.Serving)
+	case Stopped:
+		log.Error("the partition has stopped and refuses to be read or written; nothing was deleted. Check the disk, then restart", "err", e.Err)
+	case StartMoved:
+		log.Info("log start moved", "offset", e.LogStart)
+	case Restored:
+		log.Info("began anew from a snapshot", "offset", e.Anchor.NextOffset)
+	case Log:
+		switch e := e.Event.(type) {
+		case seglog.Recovered:
+			if e.DroppedBytes > 0 {
+				log.Warn("unfinished write dropped after an unclean stop", "offset", e.NextOffset, "bytes", e.DroppedBytes)
+			} else {
+				log.Debug("log read through after an unclean stop", "offset", e.NextOffset)
+			}
+		case seglog.Truncated:
+			log.Info("uncommitted records removed, the leader has others", "offset", e.NextOffset)
+		case seglog.Retired:
+			log.Info("old segments deleted", "segments", e.Segments, "bytes", e.Bytes, "offset", e.Anchor.NextOffset)
+		}
+	}
+	r.cfg.OnEvent(e)
+}

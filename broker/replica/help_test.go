@@ -1,0 +1,159 @@
+package replica
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weir-analytics/weir/broker/record"
+	"github.com/weir-analytics/weir/broker/seglog"
+	"github.com/weir-analytics/weir/internal/vfs"
+	"github.com/weir-analytics/weir/raftfsm/hardstate"
+	"github.com/weir-analytics/weir/raftfsm/transport"
+)
+
+// node is what a replica needs around it, on one disk.
+type node struct {
+	t      testing.TB
+	fsys   vfs.FS
+	dir    string
+	hard   *hardstate.Store
+	net    transport.Network
+	shared *seglog.Shared
+
+	mu     sync.Mutex
+	events []Event
+}
+
+func newNode(t testing.TB, fsys vfs.FS, dir string) *node {
+	t.Helper()
+	n := &node{t: t, fsys: fsys, dir: dir, net: transport.NewLocal("here"), shared: seglog.NewShared(seglog.Limits{})}
+	var err error
+	if n.hard, err = hardstate.Open(fsys, dir+"/hardstate.wal"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.hard.Close() })
+	return n
+}
+
+func (n *node) config(partition int32) Config {
+	return Config{
+		Topic: "events", TopicID: [16]byte{7}, Partition: partition,
+		Dir: fmt.Sprintf("%s/%d", n.dir, partition), FS: n.fsys,
+		NodeID: 3, ServerID: "node-a",
+		HardState: n.hard, Transport: n.net, Shared: n.shared,
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		OnEvent: func(e Event) {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			n.events = append(n.events, e)
+		},
+	}
+}
+
+func (n *node) open(cfg Config) *Replica {
+	n.t.Helper()
+	r, err := Open(cfg)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(func() { _ = r.Close() })
+	waitFor(n.t, r, "leadership", func() bool { _, _, serving := r.Leader(); return serving })
+	return r
+}
+
+// waitFor waits for a condition that changes with the replica.
+func waitFor(t testing.TB, r *Replica, what string, ok func() bool) {
+	t.Helper()
+	end := time.After(20 * time.Second)
+	for {
+		ch := r.Changed()
+		if ok() {
+			return
+		}
+		select {
+		case <-ch:
+		case <-end:
+			t.Fatalf("no %s within 20 s: %v", what, r.Err())
+		}
+	}
+}
+
+func batchOf(t testing.TB, values ...string) []byte {
+	t.Helper()
+	b := record.NewBuilder(record.None)
+	for _, v := range values {
+		b.Append(record.Record{Value: []byte(v), TimestampMs: 1_700_000_000_000})
+	}
+	return build(t, b)
+}
+
+func build(t testing.TB, b *record.Builder) []byte {
+	t.Helper()
+	out, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// from makes a batch of n records of an idempotent producer.
+func from(t testing.TB, id int64, epoch int16, seq int32, n int) []byte {
+	t.Helper()
+	b := record.NewBuilder(record.None)
+	b.SetProducer(id, epoch, seq)
+	for i := range n {
+		b.Append(record.Record{Value: fmt.Appendf(nil, "p%d e%d s%d", id, epoch, int(seq)+i)})
+	}
+	return build(t, b)
+}
+
+func put(t testing.TB, r *Replica, batch []byte) Appended {
+	t.Helper()
+	res, err := r.Append(context.Background(), batch).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// values reads all records from the log start to the high watermark and checks
+// that their offsets are dense.
+func values(t testing.TB, r *Replica) []string {
+	t.Helper()
+	var out []string
+	for at := r.LogStart(); at < r.HighWatermark(); {
+		b, err := r.Read(at, 1<<16)
+		if err != nil || len(b) == 0 {
+			t.Fatalf("read at %d: %d bytes, %v", at, len(b), err)
+		}
+		for len(b) > 0 {
+			h, rest, err := record.Parse(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = record.ForEach(h.Raw, func(rec record.Record) error {
+				if h.BaseOffset+int64(rec.OffsetDelta) >= at {
+					out = append(out, string(rec.Value))
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			at, b = h.NextOffset(), rest
+		}
+	}
+	return out
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

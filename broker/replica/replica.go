@@ -1,0 +1,152 @@
+package replica
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/weir-analytics/weir/broker/seglog"
+	"github.com/weir-analytics/weir/raftfsm/transport"
+)
+
+// Replica is one partition. Its methods are safe for concurrent use.
+type Replica struct {
+	cfg      Config
+	settings atomic.Pointer[Settings]
+	log      *seglog.Log
+	logs     *logStore
+	snaps    *snapshots
+	link     transport.Group
+	raft     *raft.Raft
+	// running is raft for fail, which may be called before Open is done.
+	running atomic.Pointer[raft.Raft]
+	notices chan bool // from raft, closed when it has ended
+
+	changed       changes
+	highWatermark atomic.Int64
+	lead          atomic.Pointer[leadership]
+	stopped       atomic.Pointer[error] // set once, when the replica ends
+
+	mu      sync.Mutex
+	st      state
+	overlay overlay
+	waiting map[*Pending]struct{} // handed to raft and not yet answered
+
+	lastStampMs int64 // raft's main loop alone
+
+	// room bounds the bytes that are queued or under way; a batch holds its
+	// share until it is answered. queue bounds their number as well; when it
+	// is full Append waits.
+	room     *semaphore.Weighted
+	queue    chan *Pending
+	inflight chan proposal // in the order of the log; one reader
+
+	sinceCkptEntries atomic.Int64
+	sinceCkptBytes   atomic.Int64
+	ckptIndex        atomic.Uint64 // of the newest checkpoint
+	keeperKick       chan struct{} // holds one; more kicks are merged
+
+	ctx       context.Context // ends when the replica does
+	cancel    context.CancelCauseFunc
+	wg        sync.WaitGroup // appender and keeper
+	watcher   chan struct{}  // closed when the watcher of leadership has ended
+	completed chan struct{}  // closed when every proposal was answered
+	dead      chan struct{}  // closed by fail
+	shutdown  func() raft.Future
+	closeOnce sync.Once
+	closeErr  error
+}
+
+const (
+	// queueEntries bounds the number of batches in the queue, a guess: with
+	// batches of 1 KiB it is 2 MiB.
+	queueEntries = 2048
+	// inflightEntries is more than raft holds at a time.
+	inflightEntries = 4096
+)
+
+// HighWatermark is the offset after the last committed record.
+func (r *Replica) HighWatermark() int64 { return r.highWatermark.Load() }
+
+// LogStart is the offset of the first record that can be read.
+func (r *Replica) LogStart() int64 { return r.log.Bounds().LogStart }
+
+// SizeBytes is the size of the partition's records on disk.
+func (r *Replica) SizeBytes() int64 { return r.log.SizeBytes() }
+
+// Changed returns a channel that is closed at the next change of high
+// watermark, log start or leadership. Take it before reading those.
+func (r *Replica) Changed() <-chan struct{} { return r.changed.next() }
+
+// Err returns why the replica has stopped, nil while it runs.
+func (r *Replica) Err() error {
+	if err := r.stopped.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Read returns whole batches from the one that holds offset on, up to maxBytes
+// but at least one, and only below the high watermark; nothing at the high
+// watermark itself. A read may end early, at the end of a segment.
+func (r *Replica) Read(offset int64, maxBytes int) ([]byte, error) {
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	hw := r.HighWatermark()
+	if start := r.LogStart(); offset < start || offset > hw {
+		return nil, fmt.Errorf("%w: %d, records are from %d to %d", ErrOffsetOutOfRange, offset, start, hw)
+	}
+	b, err := r.log.Read(offset, maxBytes, hw)
+	if err != nil {
+		return nil, fmt.Errorf("read at offset %d: %w", offset, err)
+	}
+	return b, nil
+}
+
+// OffsetForTime returns the first committed record at or after ms.
+func (r *Replica) OffsetForTime(ms int64) (offset, timeMs int64, ok bool, err error) {
+	if err := r.Err(); err != nil {
+		return 0, 0, false, err
+	}
+	return r.log.OffsetForTime(ms, r.HighWatermark())
+}
+
+// MaxTimestamp returns the committed record with the newest time.
+func (r *Replica) MaxTimestamp() (offset, timeMs int64, ok bool, err error) {
+	if err := r.Err(); err != nil {
+		return 0, 0, false, err
+	}
+	return r.log.MaxTimestamp(r.HighWatermark())
+}
+
+// EpochEnd returns the largest leader epoch that is not above the one given,
+// and the offset at which it ends; (-1, -1) when there is none.
+func (r *Replica) EpochEnd(epoch int32) (foundEpoch int32, endOffset int64) {
+	return r.log.EpochEnd(epoch, r.HighWatermark())
+}
+
+// fail stops the replica for good: nothing is written or read any more. It is
+// called on input/output errors and damage, from any goroutine.
+func (r *Replica) fail(cause error) {
+	err := fmt.Errorf("%w: %w", ErrStopped, cause)
+	if !r.stopped.CompareAndSwap(nil, &err) {
+		return
+	}
+	r.report(Stopped{Err: cause})
+	r.cancel(err)
+	close(r.dead)
+	r.setLeadership(&leadership{nodeID: -1, epoch: r.leadership().epoch})
+	if r.running.Load() == nil {
+		return // start sees the error
+	}
+	ended := r.shutdown()
+	go func() { // raft may be what called
+		_ = ended.Error()
+		r.giveUpWaiting() // what raft has dropped without an answer
+	}()
+}
