@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/weir-analytics/weir/internal/sock"
 )
 
 // boundedListener accepts so many connections and leaves more of them waiting in the kernel's queue until one closes.
@@ -72,35 +75,27 @@ func listenTCP(address string) (net.Listener, error) {
 // SocketName is the name of the admin socket in the data directory.
 const SocketName = "admin.sock"
 
-// maxSocketPath is what fits into a socket address on Linux, less the terminating zero. It is 103 on some other systems, which the kernel says itself.
-const maxSocketPath = 107
-
 // listenSocket makes the admin socket. It is bound inside a directory that only we may enter and moved to its place once its mode is set, so that
 // nobody else can ever connect. A socket that a crash left behind is replaced.
 func listenSocket(dataDir string) (net.Listener, error) {
 	target := filepath.Join(dataDir, SocketName)
-	if conn, err := net.DialTimeout("unix", target, time.Second); err == nil {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if conn, err := sock.Dial(ctx, target); err == nil {
 		_ = conn.Close()
 		return nil, fmt.Errorf("admin socket %s: another weir runs on this data directory; stop it or choose another --data", target)
 	}
-	private, err := os.MkdirTemp(dataDir, ".s")
+	private, err := os.MkdirTemp(dataDir, ".sock")
 	if err != nil {
 		return nil, fmt.Errorf("make the admin socket: %w", err)
 	}
-	defer os.RemoveAll(private) //nolint:errcheck // an empty directory that stays does no harm
-	birth := filepath.Join(private, "s")
-	if longest := max(len(target), len(birth)); longest > maxSocketPath {
-		return nil, fmt.Errorf("admin socket %s: the path has %d bytes, and %d is the most for a socket; choose a shorter --data", target, longest, maxSocketPath)
-	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: birth, Net: "unix"})
+	defer func() { _ = os.RemoveAll(private) }() // an empty directory that stays does no harm
+	birth := filepath.Join(private, SocketName)
+	l, err := sock.Listen(birth)
 	if err != nil {
 		return nil, fmt.Errorf("make the admin socket: %w", err)
 	}
-	l.SetUnlinkOnClose(false) // its name is another by then; the server removes it
-	if err = os.Chmod(birth, 0o600); err == nil {
-		err = os.Rename(birth, target)
-	}
-	if err != nil {
+	if err := os.Rename(birth, target); err != nil {
 		return nil, fmt.Errorf("make the admin socket: %w", errors.Join(err, l.Close()))
 	}
 	return l, nil
