@@ -172,3 +172,35 @@ func TestMetricsAreForCallersOnThisMachineAndReaders(t *testing.T) {
 		}
 	}
 }
+
+func TestStreamsAskAgainWhoMayRead(t *testing.T) {
+	ctx := context.Background()
+	n := newNode(t)
+	by := callers(t, n)
+	held := map[string]auth.Identity{}
+	for who, sign := range by {
+		r := httptest.NewRequest("GET", "/", nil)
+		sign(r)
+		n.auth.Require(auth.Public, func(_ http.ResponseWriter, r *http.Request) { held[who] = auth.FromContext(r.Context()) })(httptest.NewRecorder(), r)
+	}
+	for who, id := range held {
+		if got, want := n.auth.Still(id, auth.Read), who != "anonymous" && who != "token:ingest"; got != want {
+			t.Errorf("%s may read: %v, want %v", who, got, want)
+		}
+	}
+	if err := n.ctl.DeleteUser(ctx, "viewer@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.ctl.DeleteToken(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	n.do("POST", "/api/v1/logout", "", by["editor"])
+	for _, who := range []string{"viewer", "editor", "token:stats"} {
+		if n.auth.Still(held[who], auth.Read) {
+			t.Errorf("%s may still read", who)
+		}
+	}
+	if !n.auth.Still(held["admin"], auth.Read) || !n.auth.Still(held["socket"], auth.Read) {
+		t.Error("the others may not")
+	}
+}

@@ -73,10 +73,9 @@ func (a *Admin) AddSite(w http.ResponseWriter, r *http.Request) {
 	reply.Fail(w, r, a.log, err)
 }
 
-// UpdateSite answers PATCH /sites/{site}: fields that are left out stay.
+// UpdateSite answers PATCH /sites/{site}. The name stays: snippets and published cells carry it.
 func (a *Admin) UpdateSite(w http.ResponseWriter, r *http.Request) {
 	var in struct {
-		Name     *string `json:"name"`
 		Timezone *string `json:"timezone"`
 	}
 	site, err := stats.SiteOf(r, a.ctl)
@@ -84,7 +83,7 @@ func (a *Admin) UpdateSite(w http.ResponseWriter, r *http.Request) {
 		err = reply.Decode(r, &in)
 	}
 	if err == nil {
-		if site, err = a.ctl.UpdateSite(r.Context(), site.Name, raftfsm.SiteChange{Name: in.Name, Timezone: in.Timezone}); err == nil {
+		if site, err = a.ctl.UpdateSite(r.Context(), site.Name, raftfsm.SiteChange{Timezone: in.Timezone}); err == nil {
 			reply.JSON(w, http.StatusOK, a.siteDocument(site))
 			return
 		}
