@@ -366,6 +366,23 @@ func TestPendingIDHoldsTheRebalanceAndLapses(t *testing.T) {
 	})
 }
 
+func TestUnusedIDDoesNotDisturbAStableGroup(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := start(t, newMemTopic(1))
+		ids, gen := n.stable(joinReq(""))
+		n.newID() // lapses
+		if got := n.leave(n.newID()); got.Members[0].ErrorCode != codeNone {
+			t.Errorf("LeaveGroup of an unused id: code %d", got.Members[0].ErrorCode)
+		}
+		for range 10 {
+			time.Sleep(5 * time.Second)
+			if code := n.beat(ids[0], gen); code != codeNone {
+				t.Fatalf("Heartbeat: code %d, want none", code)
+			}
+		}
+	})
+}
+
 func TestUnusedGroupIsForgotten(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := start(t, newMemTopic(1))

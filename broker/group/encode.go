@@ -98,6 +98,16 @@ func parseMetadata(b []byte) (*kmsg.GroupMetadataValue, error) {
 	if err := v.ReadFrom(b); err != nil {
 		return nil, fmt.Errorf("read group metadata: %w", err)
 	}
+	ids, instances := map[string]bool{}, map[string]bool{}
+	for _, m := range v.Members {
+		if ids[m.MemberID] || (m.InstanceID != nil && instances[*m.InstanceID]) {
+			return nil, fmt.Errorf("read group metadata: member %q is there twice", m.MemberID)
+		}
+		ids[m.MemberID] = true
+		if m.InstanceID != nil {
+			instances[*m.InstanceID] = true
+		}
+	}
 	return &v, nil
 }
 

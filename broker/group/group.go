@@ -235,8 +235,9 @@ func vote(m *member, candidates []string) string {
 	return ""
 }
 
-// disposable says that nothing would be lost by forgetting the group.
+// disposable says that nothing would be lost by forgetting the group. One whose generations were counted stays until its
+// tombstone is written, so that no generation is given out twice.
 func (g *group) disposable() bool {
-	return len(g.members) == 0 && len(g.pending) == 0 && len(g.offsets) == 0 && !g.stored && g.writes == 0 &&
-		(g.state == empty || g.state == dead)
+	unused := g.state == empty && g.generation == 0 || g.state == dead
+	return unused && len(g.members) == 0 && len(g.pending) == 0 && len(g.offsets) == 0 && !g.stored && g.writes == 0
 }

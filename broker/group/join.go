@@ -179,6 +179,6 @@ func (g *group) abandonJoin(now time.Time, w *waiter[joinResult]) {
 	m.touch(now)
 	if m.isNew && !m.hasID && !m.static() {
 		g.remove(m)
-		g.afterRemoval(now, "client of a new member has gone")
+		g.afterRemoval(now, 1, "client of a new member has gone")
 	}
 }

@@ -1,6 +1,9 @@
 package group
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // rebalanceOrComplete starts a rebalance, or ends the one that is under way if everybody is there.
 func (g *group) rebalanceOrComplete(now time.Time, reason string) {
@@ -11,13 +14,14 @@ func (g *group) rebalanceOrComplete(now time.Time, reason string) {
 	g.prepare(now, reason)
 }
 
-// afterRemoval does what must follow when members or pending ids have gone.
-func (g *group) afterRemoval(now time.Time, reason string) {
-	switch g.state {
-	case stable, completing:
-		g.prepare(now, reason)
-	case preparing:
+// afterRemoval does what must follow when so many members, or pending ids, have gone. An id that nobody joined with had no part
+// in the assignment: its end only matters to those who wait for it.
+func (g *group) afterRemoval(now time.Time, members int, reason string) {
+	switch {
+	case g.state == preparing:
 		g.completeIfJoined(now)
+	case members > 0 && (g.state == stable || g.state == completing):
+		g.prepare(now, reason)
 	}
 }
 
@@ -145,22 +149,14 @@ func (g *group) becomeEmpty(now time.Time) {
 
 // tick does what has become due. The caller asks due for the next time.
 func (g *group) tick(now time.Time) {
-	gone := false
-	for id, by := range g.pending {
-		if !now.Before(by) {
-			delete(g.pending, id)
-			gone = true
-		}
-	}
-	for _, m := range g.expired(now) {
+	maps.DeleteFunc(g.pending, func(_ string, by time.Time) bool { return !now.Before(by) })
+	expired := g.expired(now)
+	for _, m := range expired {
 		g.env.log.Info("member's session ended", "group", g.id, "member", m.id)
 		g.env.metrics.expiredMembers.Inc()
 		g.remove(m)
-		gone = true
 	}
-	if gone {
-		g.afterRemoval(now, "members have gone")
-	}
+	g.afterRemoval(now, len(expired), "members have gone")
 	if !g.joinBy.IsZero() && !now.Before(g.joinBy) {
 		g.joinTimeout(now)
 	}

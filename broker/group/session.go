@@ -24,14 +24,11 @@ type leaver struct {
 // leave takes a LeaveGroup and returns one code per member.
 func (g *group) leave(now time.Time, leavers []leaver) []int16 {
 	codes := make([]int16, len(leavers))
-	gone := false
+	before := len(g.members)
 	for i, l := range leavers {
 		codes[i] = g.leaveOne(l)
-		gone = gone || codes[i] == codeNone
 	}
-	if gone {
-		g.afterRemoval(now, "member leaves")
-	}
+	g.afterRemoval(now, before-len(g.members), "member leaves")
 	return codes
 }
 

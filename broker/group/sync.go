@@ -138,9 +138,7 @@ func (g *group) syncTimeout(now time.Time) {
 		g.env.log.Info("member did not ask for its assignment in time and is removed", "group", g.id, "member", m.id)
 		g.remove(m)
 	}
-	if len(late) > 0 {
-		g.afterRemoval(now, "members did not sync")
-	}
+	g.afterRemoval(now, len(late), "members did not sync")
 }
 
 // abandonSync forgets a parked SyncGroup whose client has gone. The member has until its session ends.
