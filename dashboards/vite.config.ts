@@ -18,6 +18,7 @@ export default defineConfig({
     target: 'es2022',
     // The content security policy is default-src 'self': no data: addresses, no inline code.
     assetsInlineLimit: 0,
+    manifest: true,
     modulePreload: { polyfill: false },
     rollupOptions: {
       output: {

@@ -1,6 +1,6 @@
 // Builds everything that the Go binary embeds: the dashboard, the tracker, the licences of what is inside, and beside them the country
 // database of room ingest. `npm run build`.
-import { copyFile, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { copyFile, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import { build } from 'vite';
 import { buildTracker, limitBytes } from './tracker.mjs';
@@ -35,15 +35,35 @@ async function copyCountries() {
   await copyFile(from, new URL('dbip-country.mmdb', target));
 }
 
-// firstLoad adds up everything but the map, which loads when it is opened, and letters that most pages do not need.
+// firstLoad weighs the heaviest page: the entry, the page's own file, all that these import, their styles and the letters. Vite's manifest
+// knows what imports what; it is not part of the build.
 async function firstLoad() {
-  const names = (await readdir(new URL('assets/', dist))).filter((name) => !/^(_virtual_)?world|latin-ext/.test(name));
-  let sum = 0;
-  for (const name of ['index.html', 'theme.js', ...names.map((name) => `assets/${name}`)]) {
-    const bytes = await readFile(new URL(name, dist));
-    sum += name.endsWith('.woff2') ? bytes.length : gzipSync(bytes).length;
-  }
-  return sum;
+  const manifest = JSON.parse(await readFile(new URL('.vite/manifest.json', dist), 'utf8'));
+  await rm(new URL('.vite', dist), { recursive: true });
+  const gather = (key, files) => {
+    const chunk = manifest[key];
+    if (files.has(chunk.file)) return files;
+    files.add(chunk.file);
+    for (const css of chunk.css ?? []) files.add(css);
+    for (const needed of chunk.imports ?? []) gather(needed, files);
+    return files;
+  };
+  const font = (await readdir(new URL('assets/', dist))).find((name) => /sans-latin-wght.*woff2$/.test(name));
+  const weights = await Promise.all(
+    Object.keys(manifest)
+      .filter((key) => key.startsWith('src/pages/'))
+      .map(async (page) => {
+        const files = gather(page, gather('index.html', new Set(['index.html', 'theme.js', `assets/${font}`])));
+        const sizes = await Promise.all([...files].map((name) => weigh(new URL(name, dist))));
+        return sizes.reduce((sum, size) => sum + size, 0);
+      }),
+  );
+  return Math.max(...weights);
+}
+
+async function weigh(file) {
+  const bytes = await readFile(file);
+  return file.pathname.endsWith('.woff2') ? bytes.length : gzipSync(bytes).length;
 }
 
 const kb = (bytes) => `${(bytes / 1000).toFixed(1)} kB`;

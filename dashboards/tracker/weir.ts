@@ -83,7 +83,7 @@ interface Weir {
         );
 
   const page = () => {
-    const url = hash ? location.href : location.href.split('#')[0];
+    const url = hash ? location.href : location.href.split('#')[0]!;
     if (url != last) {
       referrer = last || doc.referrer;
       last = url;
@@ -115,7 +115,7 @@ interface Weir {
       page();
     }
     addEventListener('online', resend);
-    for (let i = 0; i < waiting.length; i++) send(...(Array.from(waiting[i]) as Call));
+    for (let i = 0; i < waiting.length; i++) send(...(Array.from(waiting[i]!) as Call));
   };
 
   // Calls made before the script is ready, or while the page is prerendered, wait in q.

@@ -1,0 +1,43 @@
+// One question to the server that is asked again and again: the newest question wins, and the last answer stays until the next is there.
+import { Failure } from './api';
+import { session } from './session.svelte';
+
+export class Asked<T> {
+  answer = $state.raw<T | null>(null);
+  about = $state(''); // which question the answer belongs to
+  wanted = $state(''); // which question was asked last
+  failure = $state('');
+  #abort: AbortController | undefined;
+
+  /** Whether what is shown answers an earlier, different question. */
+  get stale(): boolean {
+    return this.answer !== null && this.about !== this.wanted;
+  }
+
+  async ask(question: string, get: (signal: AbortSignal) => Promise<T>): Promise<void> {
+    // The same question once more waits for the first answer; a slow server is not asked twice at a time.
+    if (this.#abort && this.wanted === question) return;
+    this.#abort?.abort();
+    const abort = new AbortController();
+    this.#abort = abort;
+    this.wanted = question;
+    try {
+      const answer = await get(abort.signal);
+      if (abort.signal.aborted) return;
+      this.answer = answer;
+      this.about = question;
+      this.failure = '';
+    } catch (error) {
+      if (abort.signal.aborted || session.handled(error)) return;
+      // While the server is away the banner says so, and old figures stay.
+      this.failure = error instanceof Failure && error.kind === 'away' && this.answer ? '' : error instanceof Error ? error.message : String(error);
+    } finally {
+      if (this.#abort === abort) this.#abort = undefined;
+    }
+  }
+
+  stop() {
+    this.#abort?.abort();
+    this.#abort = undefined;
+  }
+}

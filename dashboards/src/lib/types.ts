@@ -1,0 +1,82 @@
+// The shapes of the HTTP API as the dashboard reads them (docs/interfaces.md). Fields it does not use are left out.
+
+export type Role = 'admin' | 'editor' | 'viewer';
+export type Scope = 'stats' | 'ingest' | 'admin';
+export type Report = 'country' | 'browser' | 'os' | 'device' | 'page' | 'referrer' | 'link';
+export type Every = 'minute' | 'hour' | 'day' | 'month';
+
+export interface Me {
+  email?: string; // absent on the admin socket
+  role: Role;
+}
+
+export interface Site {
+  id: number;
+  name: string;
+  timezone: string;
+  created_at: string;
+  visitors_now: number;
+  hits_30m: number;
+  first_hit: boolean;
+}
+
+export interface Counts {
+  visitors: number;
+  pageviews: number;
+  hits: number;
+  humans: number;
+  bots: number;
+  events: number;
+  clicks: number;
+}
+
+export interface Row extends Counts {
+  key: string;
+  start?: string; // of a series: RFC 3339 with the offset of the site's zone
+}
+
+export interface Answer {
+  site: string;
+  timezone: string;
+  complete_to: string | null;
+  visitors_are: string;
+  truncated?: boolean;
+  rows: Row[];
+}
+
+export interface Now {
+  visitors_5m: number;
+  hits_1m: number;
+  visitors_30m: number;
+  hits_30m: number;
+  complete_to: string | null;
+  first_hit: boolean;
+}
+
+export interface User {
+  email: string;
+  role: Role;
+  created_at: string;
+}
+
+export interface Token {
+  id: number;
+  name: string;
+  scopes: Scope[];
+  created_at: string;
+}
+
+export interface Status {
+  version: string;
+  commit?: string;
+  started_at?: string;
+  node_id?: number;
+  data_dir?: string;
+  geoip?: { source: string; built?: string };
+  listeners?: Record<string, string>;
+}
+
+export interface Attribution {
+  text: string;
+  url: string;
+}
