@@ -32,6 +32,7 @@ type conn struct {
 	frames  chan *work
 	answers chan *work
 	open    atomic.Int64 // requests read and not answered yet
+	last    atomic.Int64 // when the last answer was written, Unix nanoseconds
 	failed  atomic.Bool  // beyond answering. Draining, or a peer that only stopped sending, is not: what it sent is still executed
 
 	ctx    context.Context // ends when the peer hangs up, the connection fails or the server drains
@@ -130,7 +131,7 @@ func (c *conn) awaitFrame(in *bufio.Reader) error {
 			return err
 		case c.ctx.Err() != nil:
 			return context.Cause(c.ctx)
-		case c.open.Load() == 0:
+		case c.open.Load() == 0 && time.Since(time.Unix(0, c.last.Load())) >= c.s.cfg.IdleFor:
 			return errIdle
 		}
 	}
@@ -183,6 +184,7 @@ func (c *conn) write() {
 		if err != nil {
 			c.fail(err)
 		}
+		c.last.Store(time.Now().UnixNano())
 		c.open.Add(-1)
 		c.s.metrics.served(w.Key, time.Since(w.Received))
 	}

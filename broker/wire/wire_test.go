@@ -85,9 +85,9 @@ func ends(t *testing.T, c net.Conn) {
 }
 
 func TestHeaderOfAllVersions(t *testing.T) {
-	var got []Request
+	seen := make(chan Request, 1)
 	s := open(t, nil, func(ctx context.Context, r *Request) Reply {
-		got = append(got, *r)
+		seen <- *r
 		return echo(ctx, r)
 	})
 	c := dial(t, s)
@@ -106,7 +106,7 @@ func TestHeaderOfAllVersions(t *testing.T) {
 		if id, body := answer(t, c); id != int32(i) || body != tc.want {
 			t.Errorf("%s: answer %d %q, want %d %q", tc.name, id, body, i, tc.want)
 		}
-		if r := got[i]; r.Client.ID != "test" || string(r.Body) != "body" || r.Client.Host != "local" {
+		if r := <-seen; r.Client.ID != "test" || string(r.Body) != "body" || r.Client.Host != "local" {
 			t.Errorf("%s: handler saw %+v", tc.name, r)
 		}
 	}
