@@ -1,0 +1,135 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weir-analytics/weir/broker/wire"
+)
+
+// Fetch (1): read record batches, waiting for them if need be.
+//
+//	v4 isolation level, aborted transactions; v5 log start; v7 sessions; v9 leader epochs; v11 rack, preferred replica; v12 tagged
+//	fields, diverging epochs; v13 topic ids; v15 replica state; v16 node endpoints; v17, v18 for followers
+//
+// v0-3 would need older record formats and are not offered. Answered when min_bytes are there over all partitions, when max_wait has
+// passed, or at once when a partition is in error. At least one whole batch comes back even when larger than max_bytes; no batch is
+// cut. Session id 0 in the answer means that no session was made, which every client takes as "send the full list again".
+// Without transactions read_committed and read_uncommitted are the same.
+// Left out on purpose: fetch from followers, diverging epochs (clients ask OffsetForLeaderEpoch).
+func (h *Handler) fetchKey() key {
+	return key{num: 1, min: 4, max: 18, serve: h.fetch}
+}
+
+// longestPoll bounds max_wait. A guess: far above the 5 s that clients use, and a connection that is gone is noticed anyway.
+const longestPoll = 5 * time.Minute
+
+func (h *Handler) fetch(ctx context.Context, req *wire.Request) wire.Reply {
+	q := kmsg.NewPtrFetchRequest()
+	if err := decode(q, req); err != nil {
+		return wire.Reply{Err: err}
+	}
+	if q.SessionID != 0 && q.SessionEpoch != -1 || q.SessionEpoch > 0 {
+		return encode(noSession(), q.Version)
+	}
+	poll := h.newPoll(q)
+	h.wait(ctx, poll, time.Duration(max(q.MaxWaitMillis, 0))*time.Millisecond)
+	h.metrics.fetched(poll)
+	return wire.Reply{Body: encodeFetch(q, poll)}
+}
+
+func noSession() *kmsg.FetchResponse {
+	r := kmsg.NewPtrFetchResponse()
+	r.ErrorCode = kerr.FetchSessionIDNotFound.Code
+	return r
+}
+
+// wait fills poll until it is worth an answer.
+func (h *Handler) wait(ctx context.Context, poll *poll, limit time.Duration) {
+	if poll.fill() || limit == 0 {
+		return
+	}
+	wake := make(chan struct{}, 1)
+	for _, p := range poll.parts {
+		if p.source != nil {
+			defer p.source.Watch(wake)()
+		}
+	}
+	timer := time.NewTimer(min(limit, longestPoll))
+	defer timer.Stop()
+	for !poll.fill() { // first once more: records may have come before Watch
+		select {
+		case <-wake:
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// newPoll resolves what a request asks for.
+func (h *Handler) newPoll(q *kmsg.FetchRequest) *poll {
+	v := h.backend.View()
+	n := 0
+	for i := range q.Topics {
+		n += len(q.Topics[i].Partitions)
+	}
+	p := &poll{
+		parts:    make([]polled, 0, n),
+		room:     min(int(q.MaxBytes), h.cfg.MaxFetchBytes),
+		minBytes: min(int(q.MinBytes), int(q.MaxBytes), h.cfg.MaxFetchBytes),
+	}
+	if q.MaxBytes <= 0 {
+		p.room, p.minBytes = 0, min(int(q.MinBytes), 1)
+	}
+	for i := range q.Topics {
+		qt := &q.Topics[i]
+		topic, unknown := v.ByName[qt.Topic], kerr.UnknownTopicOrPartition
+		if q.Version >= 13 {
+			topic, unknown = v.ByID[qt.TopicID], kerr.UnknownTopicID
+		}
+		for j := range qt.Partitions {
+			qp := &qt.Partitions[j]
+			part := polled{number: qp.Partition, epoch: qp.CurrentLeaderEpoch, next: qp.FetchOffset, room: int(qp.PartitionMaxBytes)}
+			part.highWatermark, part.logStart = -1, -1
+			if source, ok := topic.Partition(qp.Partition); ok {
+				part.source = source
+			} else if part.err = unknown; topic != nil {
+				part.err = kerr.UnknownTopicOrPartition
+			}
+			p.parts = append(p.parts, part)
+		}
+	}
+	return p
+}
+
+// checkEpoch compares the leader epoch a client believes in with ours, as KIP-320 has it; -1 skips the check.
+func checkEpoch(p Partition, believed int32) (epoch int32, err error) {
+	_, epoch, serving := p.Leader()
+	switch {
+	case !serving:
+		return epoch, notServing(p)
+	case believed == -1 || believed == epoch:
+		return epoch, nil
+	case believed < epoch:
+		return epoch, kerr.FencedLeaderEpoch
+	}
+	return epoch, kerr.UnknownLeaderEpoch
+}
+
+// notServing is the error of a partition that does not serve. The retriable one makes clients ask for metadata and come back.
+func notServing(p Partition) error {
+	switch p.Phase() {
+	case Failed:
+		return kerr.KafkaStorageError
+	case Gone:
+		return kerr.UnknownTopicOrPartition
+	case Closed:
+		p.Open()
+	}
+	return kerr.NotLeaderForPartition
+}

@@ -1,0 +1,156 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weir-analytics/weir/broker/wire"
+	"github.com/weir-analytics/weir/raftfsm/state"
+)
+
+// Metadata (3): brokers, topics, partitions and who leads them.
+//
+//	v1 null asks for all topics, controller, internal flag; v2 cluster id; v4 automatic creation is asked for; v5 offline replicas;
+//	v7 leader epochs; v8 authorized operations; v9 tagged fields; v10 topic ids; v11 cluster operations leave; v12 topics asked for by id;
+//	v13 an error of the whole answer
+//
+// Only registered brokers are named. A partition that is about to serve is waited for, so that what follows the answer works; one
+// that cannot be used is answered with LEADER_NOT_AVAILABLE.
+// Left out on purpose: rack ids (no rack is configured yet).
+func (h *Handler) metadataKey() key {
+	return key{num: 3, min: 0, max: 13, serve: decoded(h.metadata)}
+}
+
+const (
+	// metadataWait is how long Metadata waits for partitions that are being opened. Clients try again themselves after about 100 ms; this
+	// saves them the first error after a start or a creation.
+	metadataWait = 2 * time.Second
+
+	// What a caller may do, as bits numbered by ACL operation, where nothing is forbidden.
+	clusterOperations int32 = 1<<5 | 1<<7 | 1<<8 | 1<<9 | 1<<10 | 1<<11 | 1<<12
+	topicOperations   int32 = 1<<3 | 1<<4 | 1<<5 | 1<<6 | 1<<7 | 1<<8 | 1<<10 | 1<<11
+	groupOperations   int32 = 1<<3 | 1<<6 | 1<<8
+)
+
+func (h *Handler) metadata(ctx context.Context, _ *wire.Request, q *kmsg.MetadataRequest) *kmsg.MetadataResponse {
+	create := h.cfg.AutoCreateTopics && (q.Version < 4 || q.AllowAutoTopicCreation)
+	failed := h.createMissing(ctx, q, create)
+	h.await(ctx, metadataWait, func(v *View) bool {
+		for _, t := range asked(v, q) {
+			if t.topic != nil && !serves(t.topic) {
+				return false
+			}
+		}
+		return true
+	})
+	v := h.backend.View()
+	r := kmsg.NewPtrMetadataResponse()
+	for _, b := range v.Brokers {
+		rb := kmsg.NewMetadataResponseBroker()
+		rb.NodeID, rb.Host, rb.Port = b.ID, b.Host, b.Port
+		r.Brokers = append(r.Brokers, rb)
+	}
+	r.ClusterID = kmsg.StringPtr(v.ClusterID)
+	r.ControllerID = v.NodeID
+	if q.IncludeClusterAuthorizedOperations {
+		r.AuthorizedOperations = clusterOperations
+	}
+	for _, a := range asked(v, q) {
+		t := a.answer(v.NodeID, q.Version)
+		if err, ok := failed[a.name]; ok && a.topic == nil {
+			t.ErrorCode = code(err)
+		}
+		if q.IncludeTopicAuthorizedOperations && a.topic != nil {
+			t.AuthorizedOperations = topicOperations
+		}
+		r.Topics = append(r.Topics, t)
+	}
+	return r
+}
+
+// createMissing creates the topics that were asked for by name and do not exist, and returns the errors by name.
+func (h *Handler) createMissing(ctx context.Context, q *kmsg.MetadataRequest, allowed bool) map[string]error {
+	failed := make(map[string]error)
+	v := h.backend.View()
+	for _, a := range asked(v, q) {
+		if a.topic != nil || a.name == "" {
+			continue
+		}
+		if err := checkTopicName(a.name); err != nil {
+			failed[a.name] = err
+			continue
+		}
+		if !allowed || reserved(a.name) {
+			continue
+		}
+		_, err := h.backend.CreateTopic(ctx, state.TopicSpec{Name: a.name, Partitions: h.cfg.DefaultPartitions, ReplicationFactor: -1})
+		if err == nil {
+			h.await(ctx, metadataWait, func(v *View) bool { return v.ByName[a.name] != nil })
+		} else if code(err) != kerr.TopicAlreadyExists.Code {
+			failed[a.name] = err
+		}
+	}
+	return failed
+}
+
+// wanted is one topic of a Metadata request; topic is nil when there is no such topic.
+type wanted struct {
+	name  string
+	id    [16]byte
+	byID  bool
+	topic *Topic
+}
+
+func asked(v *View, q *kmsg.MetadataRequest) []wanted {
+	if q.Topics == nil || q.Version == 0 && len(q.Topics) == 0 {
+		all := make([]wanted, 0, len(v.Topics))
+		for _, t := range v.Topics {
+			all = append(all, wanted{name: t.Name, topic: t})
+		}
+		return all
+	}
+	some := make([]wanted, 0, len(q.Topics))
+	for _, t := range q.Topics {
+		if t.Topic != nil {
+			some = append(some, wanted{name: *t.Topic, topic: v.ByName[*t.Topic]})
+		} else {
+			some = append(some, wanted{id: t.TopicID, byID: true, topic: v.ByID[t.TopicID]})
+		}
+	}
+	return some
+}
+
+func (w wanted) answer(nodeID int32, version int16) kmsg.MetadataResponseTopic {
+	r := kmsg.NewMetadataResponseTopic()
+	if w.topic == nil {
+		r.ErrorCode, r.TopicID = kerr.UnknownTopicOrPartition.Code, w.id
+		if w.byID {
+			r.ErrorCode = kerr.UnknownTopicID.Code
+		}
+		if !w.byID || version < 12 {
+			r.Topic = kmsg.StringPtr(w.name)
+		}
+		return r
+	}
+	r.Topic, r.TopicID, r.IsInternal = kmsg.StringPtr(w.topic.Name), w.topic.ID, w.topic.Internal
+	for n, p := range w.topic.Partitions {
+		r.Partitions = append(r.Partitions, describePartition(int32(n), p, nodeID))
+	}
+	return r
+}
+
+func describePartition(n int32, p Partition, nodeID int32) kmsg.MetadataResponseTopicPartition {
+	r := kmsg.NewMetadataResponseTopicPartition()
+	r.Partition = n
+	leader, epoch, serving := p.Leader()
+	r.Leader, r.LeaderEpoch = leader, epoch
+	r.Replicas, r.ISR = []int32{nodeID}, []int32{nodeID}
+	if !serving && p.Phase() != Closed {
+		r.ErrorCode = kerr.LeaderNotAvailable.Code
+		r.Leader, r.ISR, r.OfflineReplicas = -1, nil, []int32{nodeID}
+	}
+	return r
+}

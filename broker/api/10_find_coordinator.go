@@ -1,0 +1,80 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weir-analytics/weir/broker/group"
+	"github.com/weir-analytics/weir/broker/wire"
+)
+
+// FindCoordinator (10): the broker that leads a group.
+//
+//	v1 the kind of key, error text; v3 tagged fields; v4 several keys at once; v5 error codes of transactions; v6 share groups
+//
+// Makes __consumer_offsets when the first group is looked for, and answers once the group's partition serves.
+// Left out on purpose: transactional ids and share groups, which are refused with a text.
+func (h *Handler) findCoordinatorKey() key {
+	return key{num: 10, min: 0, max: 6, serve: decoded(h.findCoordinator)}
+}
+
+const (
+	coordinatorOfGroup       = 0
+	coordinatorOfTransaction = 1
+
+	// coordinatorWait is how long a partition of the offsets topic may take to open. A guess: it takes milliseconds.
+	coordinatorWait = 3 * time.Second
+)
+
+func (h *Handler) findCoordinator(ctx context.Context, _ *wire.Request, q *kmsg.FindCoordinatorRequest) *kmsg.FindCoordinatorResponse {
+	r := kmsg.NewPtrFindCoordinatorResponse()
+	if q.Version >= 4 {
+		for _, name := range q.CoordinatorKeys {
+			r.Coordinators = append(r.Coordinators, h.coordinator(ctx, q.CoordinatorType, name))
+		}
+		return r
+	}
+	c := h.coordinator(ctx, q.CoordinatorType, q.CoordinatorKey)
+	r.ErrorCode, r.ErrorMessage, r.NodeID, r.Host, r.Port = c.ErrorCode, c.ErrorMessage, c.NodeID, c.Host, c.Port
+	return r
+}
+
+func (h *Handler) coordinator(ctx context.Context, kind int8, name string) kmsg.FindCoordinatorResponseCoordinator {
+	c := kmsg.NewFindCoordinatorResponseCoordinator()
+	c.Key, c.NodeID, c.Port = name, -1, -1
+	var err error
+	switch kind {
+	case coordinatorOfGroup:
+		err = h.groupReady(ctx, name)
+	case coordinatorOfTransaction:
+		err = refuse(kerr.TransactionalIDAuthorizationFailed, noTransactions)
+	default:
+		err = refuse(kerr.InvalidRequest, "only groups have coordinators here")
+	}
+	v := h.backend.View()
+	self, registered := v.Broker(v.NodeID)
+	if err == nil && !registered {
+		err = kerr.CoordinatorNotAvailable
+	}
+	if err != nil {
+		c.ErrorCode, c.ErrorMessage = code(err), message(err)
+		return c
+	}
+	c.NodeID, c.Host, c.Port = self.ID, self.Host, self.Port
+	return c
+}
+
+// groupReady waits until the group's partition of the offsets topic serves.
+func (h *Handler) groupReady(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, coordinatorWait)
+	defer cancel()
+	partition := func(count int32) int32 { return group.PartitionOf(name, count) }
+	if err := h.backend.OffsetsTopic(ctx, partition); err != nil {
+		h.log.Warn("open the offsets topic", "group", name, "err", err)
+		return refuse(kerr.CoordinatorNotAvailable, err.Error())
+	}
+	return nil
+}

@@ -1,0 +1,20 @@
+package api
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weir-analytics/weir/broker/wire"
+)
+
+// LeaveGroup (13): a member leaves.
+//
+//	v3 several members, static ones by their name; v4 tagged fields; v5 the reason
+func (h *Handler) leaveGroupKey() key {
+	return key{num: 13, min: 0, max: 5, serve: decoded(h.leaveGroup)}
+}
+
+func (h *Handler) leaveGroup(ctx context.Context, _ *wire.Request, q *kmsg.LeaveGroupRequest) *kmsg.LeaveGroupResponse {
+	return h.groups.LeaveGroup(ctx, q)
+}

@@ -1,0 +1,29 @@
+package api
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weir-analytics/weir/broker/wire"
+)
+
+// DescribeGroups (15): state and members of groups.
+//
+//	v3 authorized operations; v4 static members; v5 tagged fields; v6 error text
+func (h *Handler) describeGroupsKey() key {
+	return key{num: 15, min: 0, max: 6, serve: decoded(h.describeGroups)}
+}
+
+func (h *Handler) describeGroups(ctx context.Context, _ *wire.Request, q *kmsg.DescribeGroupsRequest) *kmsg.DescribeGroupsResponse {
+	for _, name := range q.Groups {
+		_ = h.groupReady(ctx, name) // the coordinator says itself what is not ready
+	}
+	r := h.groups.DescribeGroups(ctx, q)
+	for i := range r.Groups {
+		if q.IncludeAuthorizedOperations && r.Groups[i].ErrorCode == 0 {
+			r.Groups[i].AuthorizedOperations = groupOperations
+		}
+	}
+	return r
+}

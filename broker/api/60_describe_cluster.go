@@ -1,0 +1,41 @@
+package api
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weir-analytics/weir/broker/wire"
+)
+
+// DescribeCluster (60): the brokers and the cluster's id.
+//
+//	v1 brokers or controllers; v2 fenced brokers too
+//
+// Left out on purpose: the controllers' endpoints, which clients have no use for here.
+func (h *Handler) describeClusterKey() key {
+	return key{num: 60, min: 0, max: 2, serve: decoded(h.describeCluster)}
+}
+
+func (h *Handler) describeCluster(_ context.Context, _ *wire.Request, q *kmsg.DescribeClusterRequest) *kmsg.DescribeClusterResponse {
+	const brokers = 1
+	r := kmsg.NewPtrDescribeClusterResponse()
+	r.EndpointType = q.EndpointType
+	if q.Version >= 1 && q.EndpointType != brokers {
+		err := refuse(kerr.MismatchedEndpointType, "this is a listener of brokers")
+		r.ErrorCode, r.ErrorMessage = code(err), message(err)
+		return r
+	}
+	v := h.backend.View()
+	r.ClusterID, r.ControllerID = v.ClusterID, v.NodeID
+	for _, b := range v.Brokers {
+		rb := kmsg.NewDescribeClusterResponseBroker()
+		rb.NodeID, rb.Host, rb.Port = b.ID, b.Host, b.Port
+		r.Brokers = append(r.Brokers, rb)
+	}
+	if q.IncludeClusterAuthorizedOperations {
+		r.ClusterAuthorizedOperations = clusterOperations
+	}
+	return r
+}

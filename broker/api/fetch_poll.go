@@ -1,0 +1,103 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weir-analytics/weir/broker/record"
+	"github.com/weir-analytics/weir/broker/replica"
+)
+
+// poll is one Fetch request while it is being filled. What was read stays: a wake-up reads on from there.
+type poll struct {
+	parts    []polled
+	room     int // bytes that may still be added
+	bytes    int // bytes so far
+	minBytes int
+}
+
+// polled is one partition of a poll.
+type polled struct {
+	source  Partition // nil when there is no such partition
+	number  int32
+	epoch   int32 // of the leader as the client knows it, -1 to skip the check
+	next    int64 // offset to read on from
+	room    int   // bytes that may still be added for this partition
+	err     error
+	data    [][]byte // whole batches
+	bytes   int
+	records int
+
+	highWatermark, logStart int64
+}
+
+// fill reads what is there, in the order of the request, and reports whether the answer should go out: enough bytes, an error, or
+// nothing to wait for.
+func (p *poll) fill() bool {
+	failed := len(p.parts) == 0
+	for i := range p.parts {
+		part := &p.parts[i]
+		if part.err == nil {
+			part.fill(p)
+		}
+		failed = failed || part.err != nil
+	}
+	return failed || p.bytes >= p.minBytes || p.bytes > 0 && p.room <= 0
+}
+
+// fill reads one range of a partition. The first batch of a poll may be larger than all limits, so that a reader always gets on.
+func (part *polled) fill(p *poll) {
+	if _, err := checkEpoch(part.source, part.epoch); err != nil {
+		part.fail(err)
+		return
+	}
+	part.highWatermark, part.logStart = part.source.HighWatermark(), part.source.LogStart()
+	room := min(part.room, p.room)
+	if part.next == part.highWatermark || room <= 0 && p.bytes > 0 {
+		return
+	}
+	b, err := part.source.Read(part.next, max(room, 1))
+	if err != nil {
+		part.fail(err)
+		return
+	}
+	if len(b) == 0 || len(b) > room && p.bytes > 0 {
+		return
+	}
+	if err := part.take(b); err != nil {
+		part.fail(err)
+		return
+	}
+	p.bytes += len(b)
+	p.room -= len(b)
+}
+
+// take adds what was read and finds the offset after it.
+func (part *polled) take(b []byte) error {
+	for rest := b; len(rest) > 0; {
+		batch, err := record.ParseHeader(rest)
+		size, ok := record.Size(rest)
+		if err != nil || !ok || size > len(rest) {
+			return fmt.Errorf("%w: the log gave no whole batch after offset %d: %w", replica.ErrStopped, part.next, err)
+		}
+		part.records += int(batch.Count)
+		part.next = batch.NextOffset()
+		rest = rest[size:]
+	}
+	part.data = append(part.data, b)
+	part.bytes += len(b)
+	part.room -= len(b)
+	return nil
+}
+
+// fail sets the error of the partition, unless something was read already: then the next request will meet it.
+func (part *polled) fail(err error) {
+	if part.bytes > 0 {
+		return
+	}
+	part.err = err
+	part.highWatermark, part.logStart = -1, -1
+	if errors.Is(err, replica.ErrOffsetOutOfRange) {
+		part.logStart = part.source.LogStart()
+	}
+}

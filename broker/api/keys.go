@@ -1,0 +1,35 @@
+package api
+
+// list is everything that is advertised. Keys of transactions (24-28, 65, 66), KIP-848 (68, 69), telemetry (71, 72), share groups
+// (76-79) and of broker to broker traffic are not in it: clients use whatever they are offered.
+func (h *Handler) list() []key {
+	return []key{
+		h.produceKey(),                 // 0
+		h.fetchKey(),                   // 1
+		h.listOffsetsKey(),             // 2
+		h.metadataKey(),                // 3
+		h.offsetCommitKey(),            // 8
+		h.offsetFetchKey(),             // 9
+		h.findCoordinatorKey(),         // 10
+		h.joinGroupKey(),               // 11
+		h.heartbeatKey(),               // 12
+		h.leaveGroupKey(),              // 13
+		h.syncGroupKey(),               // 14
+		h.describeGroupsKey(),          // 15
+		h.listGroupsKey(),              // 16
+		h.apiVersionsKey(),             // 18
+		h.createTopicsKey(),            // 19
+		h.deleteTopicsKey(),            // 20
+		h.deleteRecordsKey(),           // 21
+		h.initProducerIDKey(),          // 22
+		h.offsetForLeaderEpochKey(),    // 23
+		h.describeConfigsKey(),         // 32
+		h.alterConfigsKey(),            // 33
+		h.describeLogDirsKey(),         // 35
+		h.createPartitionsKey(),        // 37
+		h.deleteGroupsKey(),            // 42
+		h.incrementalAlterConfigsKey(), // 44
+		h.offsetDeleteKey(),            // 47
+		h.describeClusterKey(),         // 60
+	}
+}

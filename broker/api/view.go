@@ -1,0 +1,105 @@
+package api
+
+import (
+	"context"
+
+	"github.com/weir-analytics/weir/broker/replica"
+	"github.com/weir-analytics/weir/raftfsm/state"
+)
+
+// Backend is what the handlers need from the node. All methods may be called from any goroutine.
+type Backend interface {
+	// View is what this node serves now. Never nil, immutable, cheap.
+	View() *View
+	// Changed is closed when the next View is published or a partition starts or stops to serve. Take it before View.
+	Changed() <-chan struct{}
+	// CreateTopic returns after the topic is agreed on; it is in View a moment later. Errors as in raftfsm.
+	CreateTopic(ctx context.Context, spec state.TopicSpec) (state.Topic, error)
+	DeleteTopic(ctx context.Context, name string) error
+	AddPartitions(ctx context.Context, name string, total int32) error
+	SetTopicConfigs(ctx context.Context, name string, configs map[string]string) error
+	AllocateProducerIDs(ctx context.Context, n int64) (first int64, err error)
+	// OffsetsTopic makes __consumer_offsets when it is missing, and opens the partition of a group.
+	OffsetsTopic(ctx context.Context, partition func(count int32) int32) error
+	// LogDir is where the partitions are kept.
+	LogDir() string
+}
+
+// View is the topics and brokers as this node serves them.
+type View struct {
+	ClusterID string
+	NodeID    int32
+	Brokers   []state.Broker // in order of id, registered ones only
+	Topics    []*Topic       // in order of name
+	ByName    map[string]*Topic
+	ByID      map[[16]byte]*Topic
+}
+
+// Broker returns the broker with that id.
+func (v *View) Broker(id int32) (state.Broker, bool) {
+	for _, b := range v.Brokers {
+		if b.ID == id {
+			return b, true
+		}
+	}
+	return state.Broker{}, false
+}
+
+// Topic is a topic with its partitions, in order of number.
+type Topic struct {
+	state.Topic
+	Config     TopicConfig
+	Partitions []Partition
+}
+
+// Partition finds a partition by number.
+func (t *Topic) Partition(n int32) (Partition, bool) {
+	if t == nil || n < 0 || int(n) >= len(t.Partitions) {
+		return nil, false
+	}
+	return t.Partitions[n], true
+}
+
+// Partition is one partition as seen from this node. All methods may be called from any goroutine, also while the partition is
+// being opened or after it was deleted: they answer replica.ErrNotReady then.
+type Partition interface {
+	// Append hands over one validated batch and owns it from here on. Results of one goroutine's calls keep their order.
+	Append(ctx context.Context, batch []byte) Pending
+	// Leader returns the leader and its epoch, -1 when unknown; serving means that this node leads and may answer.
+	Leader() (nodeID, epoch int32, serving bool)
+	// Phase says whether Leader may soon say more.
+	Phase() Phase
+	// Open asks for a Closed partition to be opened and does not wait for it.
+	Open()
+	LogStart() int64
+	HighWatermark() int64
+	// Read returns whole batches below the high watermark, the first of which contains offset; at least one even when larger than
+	// maxBytes. Empty at the high watermark. The bytes are the caller's to read, not to change.
+	Read(offset int64, maxBytes int) ([]byte, error)
+	OffsetForTime(ms int64) (offset, timestampMs int64, ok bool, err error)
+	MaxTimestamp() (offset, timestampMs int64, ok bool, err error)
+	EpochEnd(epoch int32) (foundEpoch int32, endOffset int64)
+	SetLogStart(ctx context.Context, offset int64) (int64, error)
+	SizeBytes() int64
+	// Watch sends to wake, without waiting, when the high watermark, the log start or the leadership has changed, or the partition was
+	// closed. stop ends it. wake should have room for one.
+	Watch(wake chan<- struct{}) (stop func())
+}
+
+// Pending is an append on its way. Result may be called once Done is closed.
+type Pending interface {
+	Done() <-chan struct{}
+	Result() (replica.Appended, error)
+}
+
+// Phase is how far a partition is on this node.
+type Phase int
+
+// The phases of a partition.
+const (
+	Closed  Phase = iota // opened when first needed
+	Opening              // serves soon
+	Serving
+	Failed // stopped after an error of its disk
+	Gone   // deleted, or the node stops
+)

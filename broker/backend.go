@@ -1,0 +1,96 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/weir-analytics/weir/broker/api"
+	"github.com/weir-analytics/weir/broker/group"
+	"github.com/weir-analytics/weir/raftfsm/state"
+)
+
+// backend shows the broker to the request handlers.
+type backend struct{ b *Broker }
+
+func (k backend) View() *api.View          { return k.b.view.Load() }
+func (k backend) Changed() <-chan struct{} { return k.b.changed.wait() }
+func (k backend) LogDir() string           { return filepath.Join(k.b.cfg.DataDir, "topics") }
+
+func (k backend) CreateTopic(ctx context.Context, spec state.TopicSpec) (state.Topic, error) {
+	return k.b.ctl.CreateTopic(ctx, spec)
+}
+
+func (k backend) DeleteTopic(ctx context.Context, name string) error {
+	return k.b.ctl.DeleteTopic(ctx, name)
+}
+
+func (k backend) AddPartitions(ctx context.Context, name string, total int32) error {
+	return k.b.ctl.AddPartitions(ctx, name, total)
+}
+
+func (k backend) SetTopicConfigs(ctx context.Context, name string, configs map[string]string) error {
+	return k.b.ctl.SetTopicConfigs(ctx, name, configs)
+}
+
+func (k backend) AllocateProducerIDs(ctx context.Context, n int64) (int64, error) {
+	return k.b.ctl.AllocateProducerIDs(ctx, n)
+}
+
+// OffsetsTopic makes __consumer_offsets when it is missing, opens one partition of it and waits until that serves.
+func (k backend) OffsetsTopic(ctx context.Context, choose func(count int32) int32) error {
+	topic, err := k.offsetsTopic(ctx)
+	if err != nil {
+		return err
+	}
+	n := choose(int32(len(topic.Partitions)))
+	p := topic.Partitions[n].(*partition)
+	p.Open() // not given up when this request is
+	for {
+		changed := k.Changed()
+		switch p.Phase() {
+		case api.Serving:
+			return nil
+		case api.Failed, api.Gone:
+			return fmt.Errorf("partition %d of %s can't be used: %w", n, topic.Name, p.errClosed())
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("partition %d of %s does not serve yet: %w", n, topic.Name, ctx.Err())
+		}
+	}
+}
+
+func (k backend) offsetsTopic(ctx context.Context) (*api.Topic, error) {
+	if t := k.View().ByName[group.OffsetsTopic]; t != nil {
+		return t, nil
+	}
+	if _, err := k.CreateTopic(ctx, offsetsSpec()); err != nil && !errors.Is(err, state.ErrExists) {
+		return nil, fmt.Errorf("create %s: %w", group.OffsetsTopic, err)
+	}
+	for {
+		changed := k.Changed()
+		if t := k.View().ByName[group.OffsetsTopic]; t != nil {
+			return t, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for %s: %w", group.OffsetsTopic, ctx.Err())
+		}
+	}
+}
+
+func offsetsSpec() state.TopicSpec {
+	value := func(s string) *string { return &s }
+	return state.TopicSpec{
+		Name: group.OffsetsTopic, Partitions: group.DefaultPartitions, ReplicationFactor: -1, Internal: true,
+		Configs: map[string]*string{
+			"cleanup.policy":   value("compact"),
+			"compression.type": value("producer"),
+			"segment.bytes":    value("104857600"), // 100 MiB, as Kafka: the cleaner works on closed segments
+		},
+	}
+}

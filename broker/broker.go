@@ -1,0 +1,208 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weir-analytics/weir/broker/api"
+	"github.com/weir-analytics/weir/broker/group"
+	"github.com/weir-analytics/weir/broker/wire"
+	"github.com/weir-analytics/weir/raftfsm/state"
+)
+
+// Controller is what the broker needs of the cluster state. raftfsm.Controller is one.
+type Controller interface {
+	State() *state.State
+	Changed() <-chan struct{} // closed at the next change of State; taken before State
+	Ready() <-chan struct{}   // closed once State is what the cluster agreed on
+	CreateTopic(ctx context.Context, spec state.TopicSpec) (state.Topic, error)
+	DeleteTopic(ctx context.Context, name string) error
+	AddPartitions(ctx context.Context, name string, total int32) error
+	SetTopicConfigs(ctx context.Context, name string, configs map[string]string) error
+	AllocateProducerIDs(ctx context.Context, n int64) (first int64, err error)
+}
+
+// Broker is the log of one node. Its methods may be called from any goroutine.
+type Broker struct {
+	cfg      Config
+	ctl      Controller
+	engines  engineStore
+	listener net.Listener
+	server   *wire.Server
+	groups   *group.Coordinator
+	metrics  *metrics
+	log      *slog.Logger
+
+	view    atomic.Pointer[api.View]
+	version uint64 // of the state that view shows; only follow uses it
+	changed broadcast
+
+	ready     chan struct{}
+	readyOnce sync.Once
+}
+
+// Open binds the Kafka listener and opens no partition yet: connections wait until Run has done so.
+func Open(cfg Config, ctl Controller) (*Broker, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	engines, err := openEngines(cfg)
+	if err != nil {
+		return nil, err
+	}
+	b, err := open(cfg, ctl, engines)
+	if err != nil {
+		return nil, errors.Join(err, engines.Close())
+	}
+	return b, nil
+}
+
+// engineStore opens and removes the engines of partitions.
+type engineStore interface {
+	open(spec engineSpec) (engine, error)
+	// remove deletes what a closed engine has stored, in spec.Dir and elsewhere.
+	remove(spec engineSpec) error
+	// Close is called after all engines are closed.
+	Close() error
+}
+
+// open is Open over any engines. It closes them only when the broker is closed.
+func open(cfg Config, ctl Controller, engines engineStore) (*Broker, error) {
+	b := &Broker{cfg: cfg, ctl: ctl, engines: engines, log: cfg.Log, ready: make(chan struct{})}
+	if b.log == nil {
+		b.log = slog.New(slog.DiscardHandler)
+	}
+	b.view.Store(&api.View{NodeID: cfg.NodeID})
+	b.metrics = newMetrics(cfg.Registry, b)
+	if err := b.openServer(); err != nil {
+		return nil, err
+	}
+	var err error
+	if b.listener, err = net.Listen("tcp", cfg.Listen); err != nil {
+		return nil, fmt.Errorf("listen for Kafka clients on %s (choose another address with --kafka): %w", cfg.Listen, err)
+	}
+	return b, nil
+}
+
+// openServer puts groups, handlers and wire together.
+func (b *Broker) openServer() error {
+	cfg := b.cfg
+	cfg.Group.NodeID, cfg.Group.Log, cfg.Group.Registry = cfg.NodeID, b.log, cfg.Registry
+	cfg.Group.Partitions, cfg.Group.Topics = offsetsPartitions{b}, topicNames{b}
+	var err error
+	if b.groups, err = group.New(cfg.Group); err != nil {
+		return fmt.Errorf("consumer groups: %w", err)
+	}
+	cfg.API.FixedPartitions, cfg.API.Log, cfg.API.Registry = cfg.FixedPartitions, b.log, cfg.Registry
+	handler, err := api.New(cfg.API, backend{b}, b.groups)
+	if err != nil {
+		return fmt.Errorf("kafka requests: %w", err)
+	}
+	cfg.Wire.Log, cfg.Wire.Registry = b.log, cfg.Registry
+	if b.server, err = wire.Open(cfg.Wire, handler); err != nil {
+		return fmt.Errorf("kafka connections: %w", err)
+	}
+	return nil
+}
+
+// Run opens the partitions, then serves until ctx ends or something fails for good. Connections stay until Close.
+func (b *Broker) Run(ctx context.Context) error {
+	select {
+	case <-b.ctl.Ready():
+	case <-ctx.Done():
+		return nil
+	}
+	if err := b.sweep(b.ctl.State()); err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return b.follow(ctx) })
+	g.Go(func() error { return b.groups.Run(ctx) })
+	g.Go(func() error {
+		select {
+		case <-b.ready:
+			return b.server.Serve(ctx, b.listener)
+		case <-ctx.Done():
+			return nil
+		}
+	})
+	return g.Wait()
+}
+
+// Ready is closed once every partition that the cluster state names is open or has failed, and clients are served.
+func (b *Broker) Ready() <-chan struct{} { return b.ready }
+
+// Addr is where Kafka clients are listened for.
+func (b *Broker) Addr() net.Addr { return b.listener.Addr() }
+
+// Close answers what is under way, then closes all partitions, which have everything on disk when it returns. It is called after Run
+// has returned.
+func (b *Broker) Close() error {
+	b.listener.Close()
+	errs := []error{b.server.Close()}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for _, t := range b.view.Load().Topics {
+		for _, p := range t.Partitions {
+			wg.Go(func() {
+				if err := p.(*partition).close(); err != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					errs = append(errs, err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	return errors.Join(append(errs, b.engines.Close())...)
+}
+
+// Failed lists the partitions that do not serve because of an error, for the node's health.
+func (b *Broker) Failed() []error {
+	var failed []error
+	for _, t := range b.view.Load().Topics {
+		for _, p := range t.Partitions {
+			if err := p.(*partition).failure(); err != nil {
+				failed = append(failed, err)
+			}
+		}
+	}
+	return failed
+}
+
+// partitionMoved tells all who wait for a view that a partition serves or does not any more.
+func (b *Broker) partitionMoved() {
+	b.changed.wake()
+	b.groups.Wake()
+}
+
+// broadcast is a channel that is closed and replaced at each change.
+type broadcast struct {
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+func (b *broadcast) wait() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch == nil {
+		b.ch = make(chan struct{})
+	}
+	return b.ch
+}
+
+func (b *broadcast) wake() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch != nil {
+		close(b.ch)
+		b.ch = nil
+	}
+}

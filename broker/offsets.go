@@ -1,0 +1,93 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/weir-analytics/weir/broker/api"
+	"github.com/weir-analytics/weir/broker/group"
+	"github.com/weir-analytics/weir/broker/record"
+	"github.com/weir-analytics/weir/broker/replica"
+)
+
+// offsetsPartitions shows __consumer_offsets to the group coordinator.
+type offsetsPartitions struct{ b *Broker }
+
+func (o offsetsPartitions) Count() int32 {
+	t := o.b.view.Load().ByName[group.OffsetsTopic]
+	if t == nil {
+		return 0
+	}
+	return int32(len(t.Partitions))
+}
+
+// OffsetsPartition returns the partition itself: the same one is the same value.
+func (o offsetsPartitions) OffsetsPartition(n int32) (group.Partition, error) {
+	p, ok := o.b.view.Load().ByName[group.OffsetsTopic].Partition(n)
+	if !ok {
+		return nil, fmt.Errorf("partition %d of %s: %w", n, group.OffsetsTopic, replica.ErrNotReady)
+	}
+	if p.Phase() == api.Closed {
+		return nil, fmt.Errorf("partition %d of %s is not open: %w", n, group.OffsetsTopic, replica.ErrNotReady)
+	}
+	return offsetsPartition{p.(*partition)}, nil
+}
+
+// offsetsPartition is comparable: two of the same partition are equal.
+type offsetsPartition struct{ *partition }
+
+// Append writes one batch and waits until it is committed.
+func (o offsetsPartition) Append(ctx context.Context, recs []record.Record) (int64, error) {
+	base, err := appendRecords(ctx, o.partition, recs)
+	return base, asGroupError(err)
+}
+
+// asGroupError sorts errors the way the coordinator asks for.
+func asGroupError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, replica.ErrOutcomeUnknown):
+		return err
+	case errors.Is(err, replica.ErrNotLeader):
+		return fmt.Errorf("%w: %w", group.ErrNotLeader, err)
+	case errors.Is(err, replica.ErrBatchTooLarge):
+		return fmt.Errorf("%w: %w", group.ErrTooLarge, err)
+	case notWritten(err):
+		return fmt.Errorf("%w: %w", group.ErrNotWritten, err)
+	}
+	return err
+}
+
+// notWritten reports whether an error of an append says that nothing was written.
+func notWritten(err error) bool {
+	for _, certain := range []error{
+		replica.ErrNotLeader, replica.ErrNotReady, replica.ErrQueueFull, replica.ErrStopped, replica.ErrBatchTooLarge,
+		replica.ErrCorruptBatch, replica.ErrInvalidRecord, replica.ErrUnsupportedMagic, replica.ErrOutOfOrderSequence, replica.ErrInvalidProducerEpoch,
+	} {
+		if errors.Is(err, certain) {
+			return true
+		}
+	}
+	return false
+}
+
+// topicNames tells the coordinator which topics exist.
+type topicNames struct{ b *Broker }
+
+func (n topicNames) TopicByName(name string) (id [16]byte, partitions int32, ok bool) {
+	t := n.b.view.Load().ByName[name]
+	if t == nil {
+		return id, 0, false
+	}
+	return t.ID, int32(len(t.Partitions)), true
+}
+
+func (n topicNames) TopicByID(id [16]byte) (name string, ok bool) {
+	t := n.b.view.Load().ByID[id]
+	if t == nil {
+		return "", false
+	}
+	return t.Name, true
+}

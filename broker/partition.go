@@ -1,0 +1,316 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weir-analytics/weir/broker/api"
+	"github.com/weir-analytics/weir/broker/replica"
+	"github.com/weir-analytics/weir/raftfsm/state"
+)
+
+// engine is one open replica, as broker/replica has it.
+type engine interface {
+	Append(ctx context.Context, batch []byte) api.Pending
+	Leader() (nodeID, epoch int32, serving bool)
+	LogStart() int64
+	HighWatermark() int64
+	Read(offset int64, maxBytes int) ([]byte, error)
+	Changed() <-chan struct{}
+	OffsetForTime(ms int64) (offset, timestampMs int64, ok bool, err error)
+	MaxTimestamp() (offset, timestampMs int64, ok bool, err error)
+	EpochEnd(epoch int32) (foundEpoch int32, endOffset int64)
+	SetLogStart(ctx context.Context, offset int64) (int64, error)
+	SizeBytes() int64
+	// Reconfigure applies settings of the topic that may change while it is open.
+	Reconfigure(api.TopicConfig) error
+	// Err says why it has stopped by itself, nil while it runs.
+	Err() error
+	Close() error
+}
+
+// engineSpec says which replica to open and how.
+type engineSpec struct {
+	Topic     state.Topic
+	Partition int32
+	Dir       string
+	Config    api.TopicConfig
+}
+
+// partition is one partition on this node: closed, being opened, open or failed. It implements api.Partition.
+type partition struct {
+	spec   engineSpec
+	nodeID int32
+	opener func(engineSpec) (engine, error)
+	wanted func(*partition) // called when a client asks for a closed partition
+	moved  func()           // called when the partition starts or stops to serve
+	log    *slog.Logger
+
+	engine atomic.Pointer[engineBox] // nil until open
+
+	mu       sync.Mutex // guards what follows
+	phase    api.Phase
+	started  bool
+	closed   bool
+	err      error         // why it failed
+	settled  chan struct{} // closed when opening has ended, well or not
+	watchers map[chan<- struct{}]struct{}
+	follows  sync.WaitGroup
+	stop     chan struct{}
+}
+
+// engineBox lets an interface be held by an atomic pointer.
+type engineBox struct{ engine }
+
+// newPartition returns a partition in phase Opening, which its owner starts, or Closed, which is started when it is needed.
+func (b *Broker) newPartition(spec engineSpec, phase api.Phase) *partition {
+	return &partition{
+		spec: spec, nodeID: b.cfg.NodeID, opener: b.engines.open, moved: b.partitionMoved, log: b.log,
+		wanted: func(p *partition) { go b.start(p) },
+		phase:  phase, settled: make(chan struct{}), stop: make(chan struct{}),
+		watchers: make(map[chan<- struct{}]struct{}),
+	}
+}
+
+// start opens the partition unless that was done before, and returns when it is open or failed. Errors are kept in err.
+func (p *partition) start() error {
+	p.mu.Lock()
+	if p.started || p.closed {
+		p.mu.Unlock()
+		<-p.settled
+		return p.failure()
+	}
+	p.started, p.phase = true, api.Opening
+	spec := p.spec
+	p.mu.Unlock()
+	p.moved()
+
+	e, err := p.opener(spec)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer close(p.settled)
+	if err != nil {
+		if !p.closed {
+			p.phase = api.Failed
+		}
+		p.err = fmt.Errorf("open partition %d of %s: %w", p.spec.Partition, p.spec.Topic.Name, err)
+		return p.err
+	}
+	if p.spec.Config != spec.Config { // changed while it was being opened
+		p.apply(e, p.spec.Config)
+	}
+	p.engine.Store(&engineBox{e})
+	p.follows.Add(1)
+	go p.follow(e)
+	return nil
+}
+
+func (p *partition) failure() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
+// follow passes on what changes in the replica: to fetches that wait, and to everyone when it starts or stops to serve.
+func (p *partition) follow(e engine) {
+	defer p.follows.Done()
+	epoch, serving := int32(-1), false
+	for {
+		changed := e.Changed()
+		_, nowEpoch, nowServing := e.Leader()
+		if nowServing != serving || nowEpoch != epoch {
+			epoch, serving = nowEpoch, nowServing
+			p.setServing(serving, e.Err())
+			p.moved()
+		}
+		p.wakeAll()
+		select {
+		case <-changed:
+		case <-p.stop:
+			return
+		}
+	}
+}
+
+func (p *partition) setServing(serving bool, stopped error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.closed:
+	case stopped != nil:
+		p.phase, p.err = api.Failed, fmt.Errorf("partition %d of %s has stopped: %w", p.spec.Partition, p.spec.Topic.Name, stopped)
+	case serving:
+		p.phase = api.Serving
+	case p.phase == api.Serving:
+		p.phase = api.Opening
+	}
+}
+
+func (p *partition) wakeAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for w := range p.watchers {
+		select {
+		case w <- struct{}{}:
+		default: // it has one wake-up waiting, which covers this one
+		}
+	}
+}
+
+// reconfigure applies changed settings of the topic.
+func (p *partition) reconfigure(c api.TopicConfig) {
+	p.mu.Lock()
+	p.spec.Config = c
+	p.mu.Unlock()
+	if e := p.engine.Load(); e != nil {
+		p.apply(e, c)
+	}
+}
+
+func (p *partition) apply(e engine, c api.TopicConfig) {
+	if err := e.Reconfigure(c); err != nil {
+		p.log.Error("settings of a topic do not hold until the next start", "topic", p.spec.Topic.Name, "partition", p.spec.Partition, "err", err)
+	}
+}
+
+// close closes the replica, which then has everything on disk. Reads and appends answer replica.ErrNotReady from here on.
+func (p *partition) close() error {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil
+	}
+	p.closed = true
+	started := p.started
+	p.phase = api.Gone
+	p.mu.Unlock()
+	if !started {
+		close(p.settled)
+		return nil
+	}
+	<-p.settled
+	close(p.stop)
+	p.follows.Wait()
+	box := p.engine.Swap(nil)
+	p.wakeAll()
+	if box == nil {
+		return nil
+	}
+	return box.Close()
+}
+
+// errClosed is the answer of a partition that is not open.
+func (p *partition) errClosed() error {
+	if err := p.failure(); err != nil {
+		return fmt.Errorf("%w: %w", replica.ErrStopped, err)
+	}
+	return fmt.Errorf("partition %d of %s: %w", p.spec.Partition, p.spec.Topic.Name, replica.ErrNotReady)
+}
+
+func (p *partition) Append(ctx context.Context, batch []byte) api.Pending {
+	if e := p.engine.Load(); e != nil {
+		return e.Append(ctx, batch)
+	}
+	return refused{p.errClosed()}
+}
+
+// refused is the Pending of an append that was not taken.
+type refused struct{ err error }
+
+var closedChan = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+func (r refused) Done() <-chan struct{}             { return closedChan }
+func (r refused) Result() (replica.Appended, error) { return replica.Appended{}, r.err }
+
+// Leader names this node for a partition that opens when it is asked for.
+func (p *partition) Leader() (nodeID, epoch int32, serving bool) {
+	if e := p.engine.Load(); e != nil {
+		return e.Leader()
+	}
+	if p.Phase() == api.Closed {
+		return p.nodeID, -1, false
+	}
+	return -1, -1, false
+}
+
+func (p *partition) Phase() api.Phase {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.phase
+}
+
+func (p *partition) Open() {
+	if p.Phase() == api.Closed {
+		p.wanted(p)
+	}
+}
+
+func (p *partition) LogStart() int64 {
+	if e := p.engine.Load(); e != nil {
+		return e.LogStart()
+	}
+	return -1
+}
+
+func (p *partition) HighWatermark() int64 {
+	if e := p.engine.Load(); e != nil {
+		return e.HighWatermark()
+	}
+	return -1
+}
+
+func (p *partition) Read(offset int64, maxBytes int) ([]byte, error) {
+	if e := p.engine.Load(); e != nil {
+		return e.Read(offset, maxBytes)
+	}
+	return nil, p.errClosed()
+}
+
+func (p *partition) OffsetForTime(ms int64) (int64, int64, bool, error) {
+	if e := p.engine.Load(); e != nil {
+		return e.OffsetForTime(ms)
+	}
+	return -1, -1, false, p.errClosed()
+}
+
+func (p *partition) MaxTimestamp() (int64, int64, bool, error) {
+	if e := p.engine.Load(); e != nil {
+		return e.MaxTimestamp()
+	}
+	return -1, -1, false, p.errClosed()
+}
+
+func (p *partition) EpochEnd(epoch int32) (int32, int64) {
+	if e := p.engine.Load(); e != nil {
+		return e.EpochEnd(epoch)
+	}
+	return -1, -1
+}
+
+func (p *partition) SetLogStart(ctx context.Context, offset int64) (int64, error) {
+	if e := p.engine.Load(); e != nil {
+		return e.SetLogStart(ctx, offset)
+	}
+	return -1, p.errClosed()
+}
+
+func (p *partition) SizeBytes() int64 {
+	if e := p.engine.Load(); e != nil {
+		return e.SizeBytes()
+	}
+	return 0
+}
+
+func (p *partition) Watch(wake chan<- struct{}) (stop func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.watchers[wake] = struct{}{}
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.watchers, wake)
+	}
+}

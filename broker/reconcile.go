@@ -1,0 +1,205 @@
+package broker
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/weir-analytics/weir/broker/api"
+	"github.com/weir-analytics/weir/broker/group"
+	"github.com/weir-analytics/weir/raftfsm/state"
+)
+
+// opensAtOnce bounds how many partitions are opened at the same time. Opening waits for the disk most of the time; a guess.
+const opensAtOnce = 8
+
+// follow keeps what is served in step with the cluster state until ctx ends.
+func (b *Broker) follow(ctx context.Context) error {
+	for {
+		changed := b.ctl.Changed()
+		b.reconcile(b.ctl.State())
+		b.readyOnce.Do(func() { close(b.ready) })
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// reconcile publishes a view of s, with partitions opened for what is new and closed for what is gone. On return every partition that
+// opens by itself is open or has failed.
+func (b *Broker) reconcile(s *state.State) {
+	old := b.view.Load()
+	if s.Version == b.version && old.ClusterID == s.ClusterID {
+		return
+	}
+	next := &api.View{
+		ClusterID: s.ClusterID, NodeID: b.cfg.NodeID,
+		ByName: make(map[string]*api.Topic, len(s.Topics)), ByID: make(map[[16]byte]*api.Topic, len(s.Topics)),
+	}
+	next.Brokers = slices.SortedFunc(maps.Values(s.Brokers), func(a, b state.Broker) int { return cmp.Compare(a.ID, b.ID) })
+	var opens []*partition
+	for _, t := range s.Topics {
+		topic, started := b.topic(t, old.ByID[t.ID])
+		opens = append(opens, started...)
+		next.ByName[t.Name], next.ByID[t.ID] = topic, topic
+		next.Topics = append(next.Topics, topic)
+	}
+	slices.SortFunc(next.Topics, func(a, b *api.Topic) int { return strings.Compare(a.Name, b.Name) })
+	b.version = s.Version
+	b.view.Store(next)
+	b.changed.wake()
+	b.openAll(opens)
+	for _, t := range old.Topics {
+		if next.ByID[t.ID] == nil {
+			b.remove(t)
+		}
+	}
+}
+
+// topic makes the topic of the next view. Partitions that exist stay; the ones to open now are returned.
+func (b *Broker) topic(t state.Topic, old *api.Topic) (*api.Topic, []*partition) {
+	if old != nil && old.Partitions != nil && len(old.Partitions) == int(t.Partitions) && maps.Equal(old.Configs, t.Configs) {
+		return old, nil
+	}
+	topic := &api.Topic{Topic: t, Config: api.ParseTopicConfig(t.Configs)}
+	var opens []*partition
+	if old != nil {
+		topic.Partitions = slices.Clone(old.Partitions)
+		for _, p := range topic.Partitions {
+			p.(*partition).reconfigure(topic.Config)
+		}
+	}
+	for n := int32(len(topic.Partitions)); n < t.Partitions; n++ {
+		spec := engineSpec{Topic: t, Partition: n, Dir: b.partitionDir(t.ID, n), Config: topic.Config}
+		phase := api.Opening
+		if t.Name == group.OffsetsTopic && !holdsSomething(spec.Dir) {
+			phase = api.Closed
+		}
+		p := b.newPartition(spec, phase)
+		topic.Partitions = append(topic.Partitions, p)
+		if phase == api.Opening {
+			opens = append(opens, p)
+		}
+	}
+	if err := b.nameTopic(t); err != nil {
+		b.log.Warn("write the topic's name beside its partitions", "topic", t.Name, "err", err)
+	}
+	return topic, opens
+}
+
+func (b *Broker) topicDir(id [16]byte) string {
+	return filepath.Join(b.cfg.DataDir, "topics", hex.EncodeToString(id[:]))
+}
+
+func (b *Broker) partitionDir(id [16]byte, n int32) string {
+	return filepath.Join(b.topicDir(id), strconv.Itoa(int(n)))
+}
+
+func holdsSomething(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && len(entries) > 0
+}
+
+// nameTopic writes topic.json, by which tools that read the files of a stopped node know whose partitions they are.
+func (b *Broker) nameTopic(t state.Topic) error {
+	dir := b.topicDir(t.ID)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	text, err := json.Marshal(struct {
+		Name       string `json:"name"`
+		Partitions int32  `json:"partitions"`
+	}{t.Name, t.Partitions})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "topic.json"), append(text, '\n'), 0o644)
+}
+
+// openAll opens partitions and waits for all of them.
+func (b *Broker) openAll(opens []*partition) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, opensAtOnce)
+	for _, p := range opens {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			b.start(p)
+		})
+	}
+	wg.Wait()
+}
+
+// start opens one partition and says so when that fails.
+func (b *Broker) start(p *partition) error {
+	err := p.start()
+	if err != nil {
+		b.log.Error("a partition does not open; the others go on without it", "topic", p.spec.Topic.Name, "partition", p.spec.Partition, "err", err)
+		b.partitionMoved()
+	}
+	return err
+}
+
+// remove closes a deleted topic and removes its directory, under another name first: what a crash leaves is then known to be garbage.
+func (b *Broker) remove(t *api.Topic) {
+	log := b.log.With("topic", t.Name)
+	for _, p := range t.Partitions {
+		if err := p.(*partition).close(); err != nil {
+			log.Warn("close a partition of a deleted topic", "partition", p.(*partition).spec.Partition, "err", err)
+		}
+	}
+	dir := b.topicDir(t.ID)
+	err := os.Rename(dir, dir+deletedSuffix)
+	for _, p := range t.Partitions {
+		spec := p.(*partition).spec
+		spec.Dir = filepath.Join(dir+deletedSuffix, strconv.Itoa(int(spec.Partition)))
+		err = errors.Join(err, b.engines.remove(spec))
+	}
+	if err = errors.Join(err, os.RemoveAll(dir+deletedSuffix)); err != nil {
+		log.Warn("remove the files of a deleted topic", "dir", dir, "err", err)
+	}
+	log.Info("topic deleted")
+}
+
+const deletedSuffix = ".deleted"
+
+// sweep finishes removals that a crash cut short and names directories that no topic claims.
+func (b *Broker) sweep(s *state.State) error {
+	root := filepath.Join(b.cfg.DataDir, "topics")
+	entries, err := os.ReadDir(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list topics: %w", err)
+	}
+	claimed := make(map[string]bool)
+	for _, t := range s.Topics {
+		claimed[hex.EncodeToString(t.ID[:])] = true
+	}
+	for _, e := range entries {
+		path := filepath.Join(root, e.Name())
+		switch {
+		case strings.HasSuffix(e.Name(), deletedSuffix):
+			if err := os.RemoveAll(path); err != nil {
+				return fmt.Errorf("remove what a deleted topic left: %w", err)
+			}
+		case !claimed[e.Name()]:
+			b.log.Warn("a directory belongs to no topic and is left alone; remove it if its topic was deleted", "dir", path)
+		}
+	}
+	return nil
+}
