@@ -11,8 +11,10 @@ import (
 type batch struct {
 	buf     []byte // values, one behind the other
 	entries []entry
-	done    chan struct{} // closed once err is final
+	done    chan struct{} // closed once what follows is final
 	err     error         // nil: committed
+	part    int32         // partition it was written to
+	next    int64         // offset behind its last record
 }
 
 // entry is one hit in buf: it ends at end and starts where the one before it ends.

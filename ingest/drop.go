@@ -12,6 +12,7 @@ const (
 	reasonContentType  reason = "content-type"  // not a type that this path takes
 	reasonUnauthorized reason = "unauthorized"  // no token, or not one for this
 	reasonFuture       reason = "future"        // dated ahead of the clock
+	reasonBadLine      reason = "bad-line"      // line of an imported log that is no hit
 	reasonQueueFull    reason = "queue-full"    // refused to bound memory
 	reasonNotWritten   reason = "not-written"   // the log did not take it
 	reasonUnknown      reason = "write-unknown" // not known whether the log took it
@@ -20,5 +21,5 @@ const (
 // reasons lists all of them, so that every series exists from the start.
 var reasons = []reason{
 	reasonUnknownSite, reasonInvalid, reasonNotJSON, reasonNotUTF8, reasonTooLarge, reasonContentType, reasonUnauthorized, reasonFuture,
-	reasonQueueFull, reasonNotWritten, reasonUnknown,
+	reasonBadLine, reasonQueueFull, reasonNotWritten, reasonUnknown,
 }

@@ -118,8 +118,9 @@ func (p *partition) write(ctx context.Context, b *batch) {
 	records := b.records()
 	size := int64(len(b.buf))
 	begin := time.Now()
-	err := p.append(ctx, records)
+	base, err := p.append(ctx, records)
 	if err == nil {
+		b.part, b.next = p.number, base+int64(len(records))
 		p.q.metrics.committed(len(records), time.Since(begin))
 		p.finish(b, size, nil)
 		return
@@ -129,14 +130,14 @@ func (p *partition) write(ctx context.Context, b *batch) {
 }
 
 // append tries until the batch is written or the time is over.
-func (p *partition) append(ctx context.Context, records []Record) error {
+func (p *partition) append(ctx context.Context, records []Record) (base int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.q.cfg.AppendTimeout)
 	defer cancel()
 	unknown := false
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
-		_, err := p.q.cfg.Appender.Append(ctx, p.q.cfg.Topic, p.number, records)
+		base, err := p.q.cfg.Appender.Append(ctx, p.q.cfg.Topic, p.number, records)
 		if err == nil {
-			return nil
+			return base, nil
 		}
 		unknown = unknown || !errors.Is(err, ErrNotWritten)
 		timer := time.NewTimer(wait)
@@ -146,9 +147,9 @@ func (p *partition) append(ctx context.Context, records []Record) error {
 		case <-ctx.Done():
 			timer.Stop()
 			if unknown {
-				return errors.Join(ErrOutcomeUnknown, err)
+				return 0, errors.Join(ErrOutcomeUnknown, err)
 			}
-			return errors.Join(ErrNotWritten, err)
+			return 0, errors.Join(ErrNotWritten, err)
 		}
 	}
 }

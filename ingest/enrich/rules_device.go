@@ -24,7 +24,7 @@ func device(ua, os string) string {
 		}
 	}
 	switch os {
-	case "Android", "HarmonyOS":
+	case "Android", "HarmonyOS", "Fire OS":
 		if strings.Contains(ua, "Mobile") || strings.Contains(ua, "Dalvik") {
 			return "mobile"
 		}

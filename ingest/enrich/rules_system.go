@@ -19,6 +19,7 @@ var systemRules = []systemRule{
 	{"SM-R9", "Wear OS", 0},
 	{"Wear OS", "Wear OS", 0},
 	{"_AFT", "Android", 0},
+	{"; KF", "Fire OS", 0}, // Amazon's tablets
 	{"Tizen ", "Tizen", 2},
 	{"Tizen", "Tizen", 1},
 	{"OpenHarmony ", "HarmonyOS", 1},

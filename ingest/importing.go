@@ -1,0 +1,287 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/weir-analytics/weir/ingest/clientip"
+	"github.com/weir-analytics/weir/ingest/hit"
+	"github.com/weir-analytics/weir/ingest/importer"
+	"github.com/weir-analytics/weir/ingest/pageurl"
+	"github.com/weir-analytics/weir/ingest/visitor"
+	"github.com/weir-analytics/weir/raftfsm/state"
+)
+
+const (
+	importChunk    = 8000 // lines between two looks at the log and the progress: batches of hundreds per partition
+	importWindow   = 32   // batches under way
+	importExamples = 20   // rejected lines that are shown
+	perReason      = 3    // of them per reason
+)
+
+// ImportRequest is one log file for one site.
+type ImportRequest struct {
+	Site state.Site
+	Body io.Reader // plain text or compressed
+}
+
+// ImportCounts says how far an import is. Lines is the sum of the others.
+type ImportCounts struct {
+	Lines    int64 `json:"lines"`
+	Accepted int64 `json:"accepted"`
+	Rejected int64 `json:"rejected"`
+}
+
+// ImportExample is a rejected line.
+type ImportExample struct {
+	Line  int64  `json:"line"` // from 1
+	Error string `json:"error"`
+}
+
+// ImportResult says what became of a file.
+type ImportResult struct {
+	ImportCounts
+	Humans    int64 // accepted lines of people
+	Bots      int64 // accepted lines of bots
+	NoVisitor int64 // accepted lines without client and agent: hits, but of no visitor
+	Reasons   map[string]int64
+	Examples  []ImportExample
+	Offsets   map[int32]int64 // per partition of the topic, the offset behind the last record of this import
+}
+
+// Import reads a log to its end, and returns once every accepted line is committed. progress, which may be nil, is called now and then by
+// the calling goroutine.
+//
+// A line has the same identity whenever the file, or a longer version of it, is imported into the same site, so importing again counts
+// nothing twice. After an error the result holds the lines that were read; the last ones may not be committed. Importing the file again goes
+// on from there.
+func (i *Ingest) Import(ctx context.Context, request ImportRequest, progress func(ImportCounts)) (ImportResult, error) {
+	t, err := i.newIntake(sourceImport)
+	if err != nil {
+		return ImportResult{}, fmt.Errorf("import: %w", err)
+	}
+	lines, err := importer.NewReader(request.Body, i.cfg.LineBytes)
+	if err != nil {
+		return ImportResult{}, err
+	}
+	defer lines.Close()
+	im := &importing{intake: t, site: request.Site, lines: lines, fingerprint: newFingerprint(t.state, request.Site.ID), progress: progress,
+		failures: make([]uint64, len(t.parts)), examples: map[string]int{}}
+	for number, p := range t.parts {
+		im.failures[number] = p.seen()
+	}
+	im.result.Reasons = map[string]int64{}
+	im.result.Offsets = map[int32]int64{}
+	err = im.run(ctx)
+	return im.result, err
+}
+
+// importing is one import under way.
+type importing struct {
+	*intake
+	site        state.Site
+	lines       *importer.Reader
+	parser      importer.Parser
+	fingerprint *fingerprint
+	failures    []uint64
+	progress    func(ImportCounts)
+	examples    map[string]int
+	result      ImportResult
+}
+
+func (im *importing) run(ctx context.Context) error {
+	for {
+		more, err := im.chunk(ctx)
+		if err != nil {
+			im.flush()
+			_ = im.settle(ctx, 0) // what is under way is counted if it is written
+			return err
+		}
+		im.flush()
+		left := importWindow
+		if !more {
+			left = 0
+		}
+		if err := im.settle(ctx, left); err != nil {
+			return fmt.Errorf("import stopped after line %d; import the file again to go on, no line is counted twice: %w", im.result.Lines, err)
+		}
+		if im.progress != nil {
+			im.progress(im.result.ImportCounts)
+		}
+		if !more {
+			im.finish()
+			return nil
+		}
+	}
+}
+
+// chunk takes some lines. It reports whether there are more.
+func (im *importing) chunk(ctx context.Context) (more bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, fmt.Errorf("import: %w", context.Cause(ctx))
+	}
+	im.receivedMs = im.i.cfg.Now().UnixMilli()
+	for range importChunk {
+		line, number, tooLong, err := im.lines.Next()
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if err := im.take(ctx, line, number, tooLong); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// take takes one line. An error is one of the way to the log; what is wrong with the line is counted.
+func (im *importing) take(ctx context.Context, line []byte, number int64, tooLong bool) error {
+	im.result.Lines++
+	source := im.fingerprint.source
+	if trimmed := bytes.TrimRight(line, " \t\r"); len(trimmed) > 0 && trimmed[0] != '#' {
+		source = im.fingerprint.next(trimmed)
+	}
+	if tooLong {
+		im.reject(number, &importer.Bad{Reason: importer.TooLong, Detail: fmt.Sprintf("more than %d bytes", im.i.cfg.LineBytes)})
+		return nil
+	}
+	var l importer.Line
+	if err := im.parser.Parse(line, &l); err != nil {
+		im.reject(number, err)
+		return nil
+	}
+	switch {
+	case l.TimeMs > im.receivedMs+maxAheadMs:
+		im.reject(number, &importer.Bad{Reason: importer.InFuture, Detail: time.UnixMilli(l.TimeMs).UTC().Format(time.RFC3339)})
+		return nil
+	case l.TimeMs < earliestMs:
+		im.reject(number, &importer.Bad{Reason: importer.TooEarly, Detail: time.UnixMilli(l.TimeMs).UTC().Format(time.RFC3339)})
+		return nil
+	}
+	var h hit.Hit
+	who := im.hitOf(&l, &h)
+	h.ID = hit.ID{Source: source, Seq: uint64(number)}
+	if err := im.putPatiently(ctx, &h, who); err != nil {
+		im.result.Lines--
+		return err
+	}
+	im.result.Accepted++
+	if h.Bot {
+		im.result.Bots++
+	} else {
+		im.result.Humans++
+	}
+	if h.Visitor == 0 {
+		im.result.NoVisitor++
+	}
+	return nil
+}
+
+// earliestMs is the first moment that a line may have; the web is not older.
+const earliestMs = 631152000000 // 1990-01-01
+
+// hitOf turns a line into a hit and returns who made it.
+func (im *importing) hitOf(l *importer.Line, h *hit.Hit) visitor.Who {
+	a := noAgent
+	if l.HasAgent {
+		a = im.i.agents.get(l.Agent)
+	}
+	who := visitor.Who{Agent: a.sum}
+	if addr, ok := clientip.Parse(view(l.Client)); ok {
+		who.Addr = addr
+	} else {
+		who.Name = view(l.Client)
+	}
+	h.TimeMs, h.Status = l.TimeMs, l.Status
+	h.Host = pageurl.Host(view(l.Host))
+	h.Kind = hit.Request
+	if len(l.Target) > 0 {
+		u := pageurl.Target(view(l.Target))
+		h.Path, h.Query, h.Campaign = u.Path, u.Query, pageurl.Campaign(u.Query)
+		if u.Host != "" && h.Host == "" {
+			h.Host = u.Host
+		}
+		if importer.IsPageview(view(l.Method), l.Status, h.Path) {
+			h.Kind = hit.Pageview
+		}
+	}
+	if len(l.Referrer) > 0 {
+		own := h.Host
+		if own == "" {
+			own = im.site.Name
+		}
+		h.Referrer, h.RefHost = pageurl.Referrer(view(l.Referrer), own)
+	}
+	im.describe(h, im.site, who, a, "")
+	return who
+}
+
+// putPatiently queues a hit, and waits while the queue is full.
+func (im *importing) putPatiently(ctx context.Context, h *hit.Hit, who visitor.Who) error {
+	for {
+		err := im.put(h, who, im.failures)
+		if !errors.Is(err, errQueueFull) {
+			return err
+		}
+		im.flush()
+		if err := im.settle(ctx, len(im.waits.batches)-1); err != nil {
+			return err
+		}
+		if len(im.waits.batches) > 0 {
+			continue
+		}
+		select { // others fill the queue
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// settle waits until at most left batches are under way.
+func (im *importing) settle(ctx context.Context, left int) error {
+	for len(im.waits.batches) > max(left, 0) {
+		b := im.waits.batches[0]
+		select {
+		case <-b.done:
+		case <-ctx.Done():
+			return errors.Join(ErrOutcomeUnknown, context.Cause(ctx))
+		}
+		if b.err != nil {
+			return b.err
+		}
+		im.result.Offsets[b.part] = max(im.result.Offsets[b.part], b.next)
+		im.waits.batches = im.waits.batches[1:]
+	}
+	return nil
+}
+
+// reject counts a line that is no hit, and keeps a few as examples.
+func (im *importing) reject(number int64, err error) {
+	im.result.Rejected++
+	reason := string(importer.UnknownFormat)
+	var bad *importer.Bad
+	if errors.As(err, &bad) {
+		reason = string(bad.Reason)
+	}
+	im.result.Reasons[reason]++
+	im.examples[reason]++
+	if im.examples[reason] <= perReason && len(im.result.Examples) < importExamples {
+		im.result.Examples = append(im.result.Examples, ImportExample{number, err.Error()})
+	}
+	im.i.metrics.dropped[reasonBadLine].Inc()
+}
+
+// finish moves the numbers into the metrics.
+func (im *importing) finish() {
+	im.count()
+	if im.result.NoVisitor > 0 {
+		im.i.cfg.Log.Info("log lines without client and agent are counted as hits of no visitor", "site", im.site.Name, "lines", im.result.NoVisitor)
+	}
+}
