@@ -92,13 +92,13 @@ type Hit struct {
 	VisitorNext uint64 `json:"visitor_next,string,omitempty"` // the same visitor under the next salt, around a change of salts
 
 	Host     string `json:"host,omitempty"`     // of the page or of the short link, lower case
-	Path     string `json:"path,omitempty"`     // percent-decoded once
+	Path     string `json:"path,omitempty"`     // percent-decoded once; with "#" and the fragment where the sender routes by it
 	Query    string `json:"query,omitempty"`    // as sent, without "?"
 	Fragment string `json:"fragment,omitempty"` // only where the sender routes by it
 	Title    string `json:"title,omitempty"`
 
 	Referrer string `json:"referrer,omitempty"` // cleaned address
-	RefHost  string `json:"ref_host,omitempty"` // its host, lower case, without "www."
+	RefHost  string `json:"ref_host,omitempty"` // its host, lower case, without "www."; empty beside a Referrer: a page of the same site
 
 	Link string `json:"link,omitempty"` // short link followed
 	Dest string `json:"dest,omitempty"` // where it leads

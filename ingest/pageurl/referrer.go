@@ -3,7 +3,8 @@ package pageurl
 import "strings"
 
 // Referrer cleans the address of the page that led here and returns it with its host. Query and fragment are left away: they hold search
-// words and tokens of other people's sites. A referrer that is a page of the same site (host own) is none. A bare host name is one
+// words and tokens of other people's sites. For a page of the same site (host own) the host is empty: going on within a site is neither a
+// source nor a direct visit. A bare host name is a referrer
 // ("chatgpt.com"); the names that senders use for "none" are not. Text that is no address is kept as it is, as its own host.
 func Referrer(raw, own string) (referrer, host string) {
 	raw = strings.TrimSpace(raw)
@@ -37,7 +38,7 @@ func Referrer(raw, own string) (referrer, host string) {
 func sameSite(address, host, own string) (string, string) {
 	host = strings.TrimPrefix(host, "www.")
 	if host == strings.TrimPrefix(own, "www.") {
-		return "", ""
+		return address, ""
 	}
 	return address, host
 }
