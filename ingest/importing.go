@@ -107,7 +107,7 @@ func (im *importing) run(ctx context.Context) error {
 			left = 0
 		}
 		if err := im.settle(ctx, left); err != nil {
-			return fmt.Errorf("import stopped after line %d; import the file again to go on, no line is counted twice: %w", im.result.Lines, err)
+			return im.stopped(err)
 		}
 		if im.progress != nil {
 			im.progress(im.result.ImportCounts)
@@ -117,6 +117,10 @@ func (im *importing) run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+func (im *importing) stopped(err error) error {
+	return fmt.Errorf("import stopped after line %d; import the file again to go on, no line is counted twice: %w", im.result.Lines, err)
 }
 
 // chunk takes some lines. It reports whether there are more.
@@ -169,7 +173,7 @@ func (im *importing) take(ctx context.Context, line []byte, number int64, tooLon
 	h.ID = hit.ID{Source: source, Seq: uint64(number)}
 	if err := im.putPatiently(ctx, &h, who); err != nil {
 		im.result.Lines--
-		return err
+		return im.stopped(err)
 	}
 	im.result.Accepted++
 	if h.Bot {
