@@ -13,7 +13,7 @@ const blockSlots = 32
 
 // Ring holds one T for each of the newest windows. The zero T is an empty bucket. A Ring is not safe for concurrent use.
 type Ring[T any] struct {
-	blocks [][]T
+	blocks []*[blockSlots]T
 	slots  int64
 	head   int64 // the newest index seen; meaningful when started
 	begun  bool
@@ -27,7 +27,7 @@ func New[T any](slots int, forget func(index int64, bucket *T)) *Ring[T] {
 		panic("BUG: a ring needs at least one slot")
 	}
 	return &Ring[T]{
-		blocks: make([][]T, (slots+blockSlots-1)/blockSlots),
+		blocks: make([]*[blockSlots]T, (slots+blockSlots-1)/blockSlots),
 		slots:  int64(slots),
 		forget: forget,
 	}
@@ -119,7 +119,7 @@ func (r *Ring[T]) slot(index int64) *T {
 	pos := r.position(index)
 	block := &r.blocks[pos/blockSlots]
 	if *block == nil {
-		*block = make([]T, min(blockSlots, r.slots-pos/blockSlots*blockSlots))
+		*block = new([blockSlots]T)
 	}
 	return &(*block)[pos%blockSlots]
 }

@@ -270,3 +270,63 @@ func BenchmarkAppend(b *testing.B) {
 		buf = s.Append(buf[:0])
 	}
 }
+
+func TestUnionIsTheSketchOfAll(t *testing.T) {
+	for seed := range uint64(80) {
+		rng := rand.New(rand.NewPCG(seed, 11))
+		kind := Kind(seed % 2)
+		people := 1 + rng.IntN([]int{50, 2000, 20_000}[seed%3])
+		all := map[uint64]bool{}
+		whole := New(kind)
+		var u Union
+		u.Reset(kind)
+		exact := true
+		for range 1 + rng.IntN(12) {
+			part := New(kind)
+			for range rng.IntN(people) {
+				h := uint64(rng.IntN(people)+1) * 0x9e3779b97f4a7c15
+				part.Insert(h)
+				whole.Insert(h)
+				all[h] = true
+			}
+			exact = exact && part.Exact()
+			if err := u.Add(part.Append(nil)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if u.Exact() != exact {
+			t.Fatalf("seed %d: exact %v, want %v", seed, u.Exact(), exact)
+		}
+		want := int64(len(all))
+		if !exact {
+			want = whole.Count()
+		}
+		if got := u.Count(); got != want {
+			t.Fatalf("seed %d: count %d, want %d", seed, got, want)
+		}
+	}
+}
+
+func TestUnionIsBounded(t *testing.T) {
+	var u Union
+	u.Reset(Total)
+	rng := rand.New(rand.NewPCG(7, 7))
+	for range 1000 {
+		s := New(Total)
+		for range 500 {
+			s.Insert(rng.Uint64())
+		}
+		if err := u.Add(s.Append(nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if u.Exact() || cap(u.hashes) > 4*maxUnionHashes {
+		t.Errorf("exact %v, room for %d hashes", u.Exact(), cap(u.hashes))
+	}
+	if off := math.Abs(float64(u.Count())/500_000 - 1); off > 0.03 {
+		t.Errorf("count %d of 500000", u.Count())
+	}
+	if err := u.Add([]byte{9}); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("error %v", err)
+	}
+}

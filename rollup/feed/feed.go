@@ -1,0 +1,88 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Worker counts one partition. Its methods are called by one goroutine at a time. Any error makes the feed start over.
+type Worker interface {
+	// Add takes records at rising offsets and returns how many it took: fewer than all when it is full and has to be flushed first.
+	// The worker may keep the records until the next Flushed.
+	Add(ctx context.Context, records []*kgo.Record, now time.Time) (int, error)
+	// Due returns the time at which the worker is to be flushed, and the zero time when there is nothing to publish.
+	Due() time.Time
+	// Flush returns what is to be published: records with topic and partition set. Nothing is fine.
+	Flush(now time.Time) ([]*kgo.Record, error)
+	// Flushed is called when all records that Flush returned are committed. Their offsets are set.
+	Flushed(records []*kgo.Record, now time.Time) error
+	// Position returns the offset of the input up to which everything is published.
+	Position() int64
+}
+
+// Start is a worker and the offset at which it wants its first record.
+type Start struct {
+	Worker Worker
+	Offset int64
+}
+
+// Config says what a feed does.
+type Config struct {
+	Log   Log
+	Group string
+	Topic string // that is read
+	// Open makes the workers of partitions that were assigned, for all of them together. It reads from the log where they were.
+	Open func(ctx context.Context, partitions []int32) (map[int32]Start, error)
+	// Tick is how often workers are asked whether they are due while no record comes. 0 is one second.
+	Tick    time.Duration
+	Metrics *Metrics // nil: counted and not shown
+}
+
+// Feed is one member of a consumer group. Make it with New and call Run once.
+type Feed struct{ cfg Config }
+
+// New returns a feed.
+func New(cfg Config) *Feed {
+	if cfg.Tick == 0 {
+		cfg.Tick = time.Second
+	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = NewMetrics(nil)
+	}
+	return &Feed{cfg: cfg}
+}
+
+// Run reads, counts and publishes until ctx ends. It starts over by itself after errors of any kind, and says so in the log; it returns
+// only the cause of ctx.
+func (f *Feed) Run(ctx context.Context) error {
+	log := f.cfg.Log.Logger.With("group", f.cfg.Group)
+	for tries := 0; ; tries++ {
+		began := time.Now()
+		err := runSession(ctx, f.cfg)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if time.Since(began) > time.Minute {
+			tries = 0
+		}
+		wait := backoff(tries) + rand.N(50*time.Millisecond)
+		f.cfg.Metrics.restarts.WithLabelValues(f.cfg.Group).Inc()
+		if errors.Is(err, ErrLostRace) {
+			log.Info("another member counts a partition of ours: starting over", "err", err)
+		} else {
+			log.Warn("counting starts over from the log", "err", err, "wait", wait)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(wait):
+		}
+	}
+}
+
+// ErrLostRace is returned by workers who find that somebody else has published for their partition.
+var ErrLostRace = errors.New("somebody else published for this partition")

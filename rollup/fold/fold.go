@@ -1,0 +1,283 @@
+package fold
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weir-analytics/weir/raftfsm/state"
+	"github.com/weir-analytics/weir/rollup/bucket"
+	"github.com/weir-analytics/weir/rollup/delta"
+	"github.com/weir-analytics/weir/rollup/feed"
+	"github.com/weir-analytics/weir/rollup/zone"
+)
+
+// Sites tells which sites there are, and their zones.
+type Sites interface{ State() *state.State }
+
+// Table is the on-disk copy of the topics that folds write.
+type Table interface {
+	// Settle returns when the table holds every record of a partition before an offset.
+	Settle(ctx context.Context, unit zone.Unit, partition int32, offset int64) error
+	// Progress returns the last progress record of a partition, and false when there is none.
+	Progress(unit zone.Unit, partition int32) (bucket.Progress, bool, error)
+	// Cell returns the published shards of a cell; Shard of the id is ignored. The caller owns the result.
+	Cell(unit zone.Unit, id bucket.ID) ([]bucket.Cell, error)
+}
+
+// minuteGeneration is the generation of all cells of minutes: they are UTC, so a change of zone leaves them as they are.
+const minuteGeneration = 1
+
+// Bounds of a fold. CacheBytes is a guess: the windows being filled of about 1,000 sites of ordinary traffic.
+const (
+	CacheBytes  = 8 << 20 // of each partition
+	dirtyBytes  = 4 << 20 // of windows that are not published; beyond, a flush comes at once
+	siteWait    = 10 * time.Second
+	costFactor  = 4 // a flush that takes long is followed by a pause of this many times its length
+	maxInterval = 10 * time.Second
+)
+
+// Fold makes the workers of one group. Its fields are set once.
+type Fold struct {
+	Log     feed.Log
+	Deltas  string    // topic that is read
+	Topic   string    // topic that is written
+	Unit    zone.Unit // length of its windows
+	Sites   Sites
+	Table   Table
+	Cache   int // bytes of each partition; 0 is CacheBytes
+	Metrics *Metrics
+	Logger  *slog.Logger
+}
+
+// firstWait is how long a fold waits after the first delta of a quiet time for those that come with it.
+func (f *Fold) firstWait() time.Duration {
+	if f.Unit == zone.Minute {
+		return 2 * time.Millisecond
+	}
+	return 20 * time.Millisecond
+}
+
+// interval is the time between flushes under steady traffic. Minutes are what live pages look at.
+func (f *Fold) interval() time.Duration {
+	if f.Unit == zone.Minute {
+		return 50 * time.Millisecond
+	}
+	return time.Second
+}
+
+// Partition folds one partition of deltas. It implements feed.Worker.
+type Partition struct {
+	f         *Fold
+	partition int32
+
+	reader      delta.Reader
+	next        int64 // offset of the next delta to take
+	foldedTo    int64 // every delta before is in the windows: the end of the last whole flush
+	publishedTo int64 // every delta before is in published cells
+	sourceTo    int64 // every event before is in the windows
+	receivedMs  int64
+	outEnd      int64 // end of our last flush in the topic we write
+
+	windows *windows
+	dirty   []*cell
+
+	state     *state.State // the version that the sites in windows were made from
+	firstAt   time.Time    // when the first flush that is not published was folded
+	flushedAt time.Time
+	began     time.Time // of the flush under way
+	took      time.Duration
+
+	memory prometheus.Gauge
+}
+
+var _ feed.Worker = (*Partition)(nil)
+
+func (f *Fold) newPartition(partition int32) *Partition {
+	limit := f.Cache
+	if limit == 0 {
+		limit = CacheBytes
+	}
+	return &Partition{f: f, partition: partition, windows: newWindows(f.Unit, limit),
+		memory: f.Metrics.memory.WithLabelValues(f.Unit.String(), strconv.Itoa(int(partition)))}
+}
+
+// Add implements feed.Worker.
+func (p *Partition) Add(ctx context.Context, records []*kgo.Record, now time.Time) (int, error) {
+	for i, r := range records {
+		if len(p.dirty) > 0 && p.windows.bytes > p.windows.limit+dirtyBytes {
+			return i, nil
+		}
+		switch {
+		case r.Offset < p.next:
+			continue
+		case r.Offset > p.next:
+			return i, fmt.Errorf("read deltas at offset %d, want %d: the log jumped", r.Offset, p.next)
+		}
+		p.next++
+		whole, err := p.reader.Add(r.Offset, func(d *delta.Delta) error { return delta.Parse(r.Value, d) })
+		if err != nil {
+			p.skip(skippedGarbage)
+			continue
+		}
+		if len(whole) == 0 {
+			continue
+		}
+		if p.foldedTo == p.publishedTo {
+			p.firstAt = now
+		}
+		if err := p.fold(ctx, whole, p.next-int64(len(whole))); err != nil {
+			return i, err
+		}
+	}
+	return len(records), nil
+}
+
+// fold adds a whole flush of tally, the first record of which lies at an offset.
+func (p *Partition) fold(ctx context.Context, whole []delta.Delta, offset int64) error {
+	flush := whole[0].Flush
+	if flush.From < p.sourceTo {
+		// Package delta lets only one of two writers through, so this is a log that was tampered with or made anew.
+		p.skip(skippedRepeat)
+		p.f.Logger.Error("a flush repeats events that are folded already: left out", "partition", p.partition, "offset", offset,
+			"from", flush.From, "to", flush.To, "folded", p.sourceTo)
+		p.foldedTo = offset + int64(len(whole))
+		return nil
+	}
+	for i := range whole {
+		if whole[i].SiteID == 0 {
+			continue
+		}
+		if err := p.foldDelta(ctx, &whole[i], offset+int64(i)); err != nil {
+			return err
+		}
+	}
+	p.foldedTo, p.sourceTo = offset+int64(len(whole)), flush.To
+	p.receivedMs = max(p.receivedMs, flush.ReceivedMs)
+	return nil
+}
+
+func (p *Partition) foldDelta(ctx context.Context, d *delta.Delta, offset int64) error {
+	s, err := p.site(ctx, d.SiteID)
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		p.skip(skippedSite)
+		return nil
+	}
+	w := p.windows.at(s, d.Minute*60)
+	if w.late {
+		p.f.Metrics.late.WithLabelValues(p.f.Unit.String()).Inc()
+	}
+	for i := range d.Cells {
+		from := &d.Cells[i]
+		c, err := p.cell(ctx, w, cellID{from.Report, from.Link})
+		if err != nil {
+			return err
+		}
+		before := c.bytes
+		changed := c.add(from.Rows, d.Visitors, offset)
+		p.windows.grow(w, c.bytes-before)
+		if changed && !c.dirty {
+			c.dirty = true
+			w.dirty++
+			p.dirty = append(p.dirty, c)
+		}
+	}
+	return nil
+}
+
+// cell returns a cell of a window, from the table if it is not at hand.
+func (p *Partition) cell(ctx context.Context, w *window, id cellID) (*cell, error) {
+	if c := w.cells[id]; c != nil {
+		return c, nil
+	}
+	if err := p.f.Table.Settle(ctx, p.f.Unit, p.partition, p.outEnd); err != nil {
+		return nil, err
+	}
+	published, err := p.f.Table.Cell(p.f.Unit, p.bucketID(w, id))
+	if err != nil {
+		return nil, fmt.Errorf("look up a cell: %w", err)
+	}
+	p.f.Metrics.loaded.WithLabelValues(p.f.Unit.String()).Inc()
+	id = cellID{report: cloneName(id.report), link: cloneName(id.link)}
+	c := newCell(w, id)
+	if err := c.load(published); err != nil {
+		return nil, err
+	}
+	w.cells[id] = c
+	p.windows.grow(w, c.bytes)
+	return c, nil
+}
+
+// cloneName copies text that points into a record.
+func cloneName(s string) string { return string([]byte(s)) }
+
+func (p *Partition) bucketID(w *window, id cellID) bucket.ID {
+	return bucket.ID{SiteID: w.site.id, Generation: w.site.generation, Window: p.f.Unit.String(), Start: w.Start, Offset: w.Offset,
+		Partition: p.partition, Report: id.report, Link: id.link}
+}
+
+func (p *Partition) skip(reason string) {
+	p.f.Metrics.skipped.WithLabelValues(p.f.Unit.String(), reason).Inc()
+}
+
+// Due implements feed.Worker.
+func (p *Partition) Due() time.Time {
+	if p.foldedTo == p.publishedTo {
+		return time.Time{}
+	}
+	due := p.firstAt.Add(p.f.firstWait())
+	pause := min(max(p.f.interval(), costFactor*p.took), maxInterval)
+	if steady := p.flushedAt.Add(pause); steady.After(due) {
+		return steady
+	}
+	return due
+}
+
+// Flush implements feed.Worker: the shards that changed, and after them how far this partition is.
+func (p *Partition) Flush(now time.Time) ([]*kgo.Record, error) {
+	if p.foldedTo == p.publishedTo {
+		return nil, nil
+	}
+	p.began = now
+	var records []*kgo.Record
+	var out bucket.Cell
+	var sketches []byte
+	for _, c := range p.dirty {
+		out.ID, out.Site, out.SourceTo = p.bucketID(c.window, c.id), c.window.site.name, p.sourceTo
+		sketches = c.publish(&out, sketches, p.foldedTo, func() {
+			records = append(records, &kgo.Record{Topic: p.f.Topic, Partition: p.partition, Key: out.AppendKey(nil), Value: out.AppendJSON(nil)})
+		})
+	}
+	p.f.Metrics.cells.WithLabelValues(p.f.Unit.String()).Add(float64(len(records)))
+	progress := bucket.Progress{Window: p.f.Unit.String(), Partition: p.partition, FoldedTo: p.foldedTo, SourceTo: p.sourceTo, ReceivedMs: p.receivedMs}
+	return append(records, &kgo.Record{Topic: p.f.Topic, Partition: p.partition, Key: progress.AppendKey(nil), Value: progress.AppendJSON(nil)}), nil
+}
+
+// Flushed implements feed.Worker.
+func (p *Partition) Flushed(records []*kgo.Record, now time.Time) error {
+	published := make([]*window, 0, len(p.dirty))
+	for _, c := range p.dirty {
+		c.dirty = false
+		if c.window.dirty--; c.window.dirty == 0 {
+			published = append(published, c.window)
+		}
+	}
+	clear(p.dirty)
+	p.dirty = p.dirty[:0]
+	p.outEnd = records[len(records)-1].Offset + 1
+	p.publishedTo, p.flushedAt, p.took = p.foldedTo, now, now.Sub(p.began)
+	p.windows.shrink(published)
+	p.memory.Set(float64(p.windows.bytes))
+	return nil
+}
+
+// Position implements feed.Worker.
+func (p *Partition) Position() int64 { return p.publishedTo }

@@ -1,0 +1,62 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/weir-analytics/weir/ingest/hit"
+)
+
+func TestRowsOfAHit(t *testing.T) {
+	view := hit.Hit{Kind: hit.Pageview, Site: "example.com", Host: "www.example.com", Path: "/café", Country: "DE", Browser: "Firefox", OS: "Linux",
+		Device: "desktop", RefHost: "t.co"}
+	click := hit.Hit{Kind: hit.Click, Site: "go.example", Link: "spring"}
+	bot := view
+	bot.Bot = true
+	hash := hit.Hit{Kind: hit.Pageview, Path: "/", Fragment: "/home"}
+	inside := view
+	inside.RefHost = "example.com"
+	log := hit.Hit{Kind: hit.Request, Path: "/logo.png", Site: "example.com", RefHost: "example.com"}
+	for _, tc := range []struct {
+		name string
+		hit  hit.Hit
+		want map[string]string
+	}{
+		{"page view", view, map[string]string{"total": "", "country": "DE", "browser": "Firefox", "os": "Linux", "device": "desktop", "page": "/café", "referrer": "t.co"}},
+		{"click of nobody known", click, map[string]string{"total": "", "country": "??", "browser": "(unknown)", "os": "(unknown)", "device": "(unknown)", "referrer": "(direct)", "link": "spring"}},
+		{"bot", bot, map[string]string{"total": "", "country": "DE", "browser": "Firefox", "os": "Linux", "device": "desktop", "page": "/café"}},
+		{"hash routing", hash, map[string]string{"page": "/#/home"}}, // B015
+		{"from page to page", inside, map[string]string{"referrer": "(internal)"}},
+		{"asset in a log without hosts", log, map[string]string{"total": "", "referrer": "(internal)"}},
+		{"no path", hit.Hit{Kind: hit.Pageview}, map[string]string{"page": "/"}},
+		{"event", hit.Hit{Kind: hit.Event, Path: "/x"}, map[string]string{"total": ""}},
+	} {
+		for _, r := range All() {
+			key, ok := r.Row(&tc.hit)
+			want, wanted := tc.want[r.Name()]
+			switch {
+			case wanted && (!ok || key != want):
+				t.Errorf("%s: %s has row %q (%v), want %q", tc.name, r.Name(), key, ok, want)
+			case !wanted && ok && len(tc.want) > 4:
+				t.Errorf("%s: %s has row %q, want none", tc.name, r.Name(), key)
+			}
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range All() {
+		name := r.Name()
+		if name == "" || seen[name] || strings.ContainsAny(name, "|.\x00") {
+			t.Errorf("report %q: the name is empty, taken or cannot be part of a key", name)
+		}
+		seen[name] = true
+		if ok, perLink := Known(name); !ok || perLink != r.PerLink() {
+			t.Errorf("Known(%q) = %v, %v", name, ok, perLink)
+		}
+	}
+	if ok, _ := Known("shoe_size"); ok {
+		t.Error("Known accepted a report that does not exist")
+	}
+}

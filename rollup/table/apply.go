@@ -1,0 +1,186 @@
+package table
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/weir-analytics/weir/rollup/bucket"
+)
+
+// record is a record of one of the topics that is read and not yet in the table.
+type record struct {
+	offset int64
+	key    []byte
+	value  []byte // nil is a tombstone
+}
+
+// pendingBytes is the most that is held back of a partition while waiting for a progress record. Folds flush well before.
+const pendingRecords = 1 << 16
+
+// take takes records of a partition, in order, and puts into the table what they complete.
+func (t *Table) take(id partID, records []record) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.part(id)
+	done := 0
+	for _, r := range records {
+		if r.offset < p.readTo {
+			continue
+		}
+		p.pending = append(p.pending, r)
+		p.readTo = r.offset + 1
+		if bucket.IsProgressKey(r.key) {
+			done = len(p.pending)
+		}
+	}
+	if p.settleAt > p.next && p.readTo >= p.settleAt || len(p.pending) > pendingRecords {
+		done = len(p.pending)
+	}
+	if done == 0 {
+		return nil
+	}
+	return t.commit(id, p, done)
+}
+
+// commit puts the first n pending records of a partition and the new position into the table, in one batch, and tells who waits. t.mu is
+// held, so that positions and cells change together for whoever looks under it.
+func (t *Table) commit(id partID, p *part, n int) error {
+	batch := t.db.NewBatch()
+	defer batch.Close()
+	next := p.state
+	sites := map[uint32]bool{}
+	folded := map[string]int64{} // cells that are in this batch already
+	var scratch bucket.Cell
+	for _, r := range p.pending[:n] {
+		if err := t.apply(batch, id, &next, r, folded, sites, &scratch); err != nil {
+			return err
+		}
+		next.next = r.offset + 1
+	}
+	if err := batch.Set(partKey(id.unit, id.partition), next.append(nil), nil); err != nil {
+		return fmt.Errorf("write the table of counts: %w", err)
+	}
+	if err := batch.Commit(pebble.NoSync); err != nil {
+		return fmt.Errorf("write the table of counts: %w", err)
+	}
+	t.metrics.records.WithLabelValues(id.unit.String()).Add(float64(n))
+	p.state = next
+	p.pending = append(p.pending[:0:0], p.pending[n:]...)
+	close(t.changed)
+	t.changed = make(chan struct{})
+	t.notify(sites)
+	return nil
+}
+
+// apply adds one record to a batch. What is no cell is counted and passed over: the topic is open to other writers.
+func (t *Table) apply(batch *pebble.Batch, id partID, next *state, r record, folded map[string]int64, sites map[uint32]bool, c *bucket.Cell) error {
+	if bucket.IsProgressKey(r.key) {
+		var progress bucket.Progress
+		if err := progress.ParseJSON(r.value); err != nil || progress.Partition != id.partition {
+			t.foreign(id, r)
+			return nil
+		}
+		if progress.FoldedTo >= next.progress.FoldedTo {
+			next.progress, next.any = progress, true
+		}
+		return nil
+	}
+	cell, err := bucket.ParseKey(r.key)
+	if err != nil || cell.Partition != id.partition || cell.Shard > 1<<16-1 {
+		t.foreign(id, r)
+		return nil
+	}
+	key := cellKey(nil, id.unit, &cell)
+	sites[cell.SiteID] = true
+	if len(r.value) == 0 {
+		delete(folded, string(key))
+		return wrapWrite(batch.Delete(key, nil))
+	}
+	if err := c.ParseJSON(r.value); err != nil {
+		t.foreign(id, r)
+		return nil
+	}
+	have, ok := folded[string(key)]
+	if !ok {
+		if have, err = t.foldedTo(key); err != nil {
+			return err
+		}
+	}
+	if c.FoldedTo < have {
+		return nil // from a member that had lost the partition
+	}
+	folded[string(key)] = c.FoldedTo
+	next.maxFolded = max(next.maxFolded, c.FoldedTo)
+	return wrapWrite(batch.Set(key, c.AppendRows(nil), nil))
+}
+
+func wrapWrite(err error) error {
+	if err != nil {
+		return fmt.Errorf("write the table of counts: %w", err)
+	}
+	return nil
+}
+
+// foldedTo returns how far the cell in the table is folded, -1 when there is none.
+func (t *Table) foldedTo(key []byte) (int64, error) {
+	value, closer, err := t.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return -1, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the table of counts: %w", err)
+	}
+	defer closer.Close()
+	if len(value) < 2 {
+		return 0, fmt.Errorf("%w: cell %x", ErrDamaged, key)
+	}
+	n, size := binary.Uvarint(value[1:])
+	if size <= 0 {
+		return 0, fmt.Errorf("%w: cell %x", ErrDamaged, key)
+	}
+	return int64(n), nil
+}
+
+func (t *Table) foreign(id partID, r record) {
+	t.metrics.foreign.WithLabelValues(id.unit.String()).Inc()
+	t.cfg.Logger.Warn("a record among the counts is none of ours: passed over", "window", id.unit.String(), "partition", id.partition, "offset", r.offset)
+}
+
+// Watch returns a channel that gets a token when cells of a site changed, and a function that ends the watch. Tokens are joined: one
+// that is not taken stands for all changes since.
+func (t *Table) Watch(site uint32) (<-chan struct{}, func()) {
+	ch := make(chan struct{}, 1)
+	t.watchMu.Lock()
+	defer t.watchMu.Unlock()
+	if t.watchers[site] == nil {
+		t.watchers[site] = map[chan struct{}]struct{}{}
+	}
+	t.watchers[site][ch] = struct{}{}
+	return ch, func() {
+		t.watchMu.Lock()
+		defer t.watchMu.Unlock()
+		delete(t.watchers[site], ch)
+		if len(t.watchers[site]) == 0 {
+			delete(t.watchers, site)
+		}
+	}
+}
+
+func (t *Table) notify(sites map[uint32]bool) {
+	t.watchMu.Lock()
+	defer t.watchMu.Unlock()
+	if len(t.watchers) == 0 {
+		return
+	}
+	for site := range sites {
+		for ch := range t.watchers[site] {
+			select {
+			case ch <- struct{}{}:
+			default:
+			}
+		}
+	}
+}

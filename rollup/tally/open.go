@@ -1,0 +1,164 @@
+package tally
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weir-analytics/weir/ingest/hit"
+	"github.com/weir-analytics/weir/rollup/delta"
+	"github.com/weir-analytics/weir/rollup/feed"
+)
+
+// Open makes the workers of partitions that were assigned to this member: each goes on where the last flush that counts ended.
+func (t *Tally) Open(ctx context.Context, partitions []int32) (map[int32]feed.Start, error) {
+	client, err := t.Log.Client()
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	deltas, err := feed.PartitionBounds(ctx, client, t.Deltas)
+	if err != nil {
+		return nil, err
+	}
+	events, err := feed.PartitionBounds(ctx, client, t.Events)
+	if err != nil {
+		return nil, err
+	}
+	opened := make(map[int32]*Partition, len(partitions))
+	for _, partition := range partitions {
+		bounds, ok := deltas[partition]
+		if !ok {
+			return nil, fmt.Errorf("topic %s has no partition %d: it needs as many as %s", t.Deltas, partition, t.Events)
+		}
+		opened[partition] = &Partition{t: t, partition: partition, at: bounds.End, inc: newIncrements()}
+	}
+	if err := t.findLast(ctx, deltas, opened); err != nil {
+		return nil, err
+	}
+	if err := t.restore(ctx, events, opened); err != nil {
+		return nil, err
+	}
+	starts := make(map[int32]feed.Start, len(opened))
+	for partition, p := range opened {
+		starts[partition] = feed.Start{Worker: p, Offset: p.next}
+	}
+	return starts, nil
+}
+
+// tailRecords is how many of the last deltas are looked at first; a flush has a handful.
+const tailRecords = 64
+
+// findLast sets from, next and received by the last flush in the log that counts. Where the tail holds none (it may end with what a
+// member without the partition wrote), a longer one is read.
+func (t *Tally) findLast(ctx context.Context, bounds map[int32]feed.Bounds, opened map[int32]*Partition) error {
+	missing := map[int32]bool{}
+	for partition := range opened {
+		if b := bounds[partition]; b.End > b.Start {
+			missing[partition] = true
+		} else if b.End > 0 {
+			return fmt.Errorf("topic %s partition %d: retention has deleted every delta, so nothing says which events are counted", t.Deltas, partition)
+		}
+	}
+	for tail := int64(tailRecords); len(missing) > 0; tail *= 16 {
+		var ranges []feed.Range
+		for partition := range missing {
+			b := bounds[partition]
+			ranges = append(ranges, feed.Range{Partition: partition, From: max(b.Start, b.End-tail), To: b.End})
+		}
+		last := map[int32]delta.Flush{}
+		readers := map[int32]*delta.Reader{}
+		err := t.Log.Read(ctx, t.Deltas, ranges, func(r *kgo.Record) error {
+			reader := readers[r.Partition]
+			if reader == nil {
+				reader = new(delta.Reader)
+				readers[r.Partition] = reader
+			}
+			whole, err := reader.Add(r.Offset, func(d *delta.Delta) error { return delta.Parse(r.Value, d) })
+			if err == nil && len(whole) > 0 {
+				last[r.Partition] = whole[0].Flush
+			}
+			return nil // garbage is passed over, as the folds do
+		})
+		if err != nil {
+			return err
+		}
+		for partition := range missing {
+			flush, ok := last[partition]
+			if ok {
+				p := opened[partition]
+				p.from, p.next, p.received = flush.To, flush.To, flush.ReceivedMs
+				delete(missing, partition)
+			} else if b := bounds[partition]; b.End-tail <= b.Start {
+				if b.Start > 0 {
+					return fmt.Errorf("topic %s partition %d: no flush in it counts, so nothing says which events are counted", t.Deltas, partition)
+				}
+				delete(missing, partition) // only garbage so far: begin at the first event
+			}
+		}
+	}
+	return nil
+}
+
+// restore brings dedup to the position of each partition, and steps over events that retention took.
+func (t *Tally) restore(ctx context.Context, events map[int32]feed.Bounds, opened map[int32]*Partition) error {
+	var replay []feed.Range
+	received := map[int32]int64{}
+	for partition, p := range opened {
+		b, saved, err := events[partition], Saved{}, error(nil)
+		if p.from > b.End {
+			return fmt.Errorf("topic %s partition %d ends at offset %d, and events up to %d are counted already: the topic was cut or made anew",
+				t.Events, partition, b.End, p.from)
+		}
+		if saved, err = t.load(partition, p.from); err != nil {
+			return err
+		}
+		received[partition] = saved.ReceivedMs
+		p.dedup = newDedup(t.Sites.State().RouteKey, saved)
+		replay = append(replay, feed.Range{Partition: partition, From: max(saved.Position, b.Start), To: p.from})
+		if b.Start > p.from {
+			t.Logger.Error("events were deleted by retention before they were counted: give topic "+t.Events+" more room or time",
+				"partition", partition, "from", p.from, "to", b.Start)
+			t.Metrics.gaps.Add(float64(b.Start - p.from))
+			p.next = b.Start
+		}
+	}
+	return t.replay(ctx, replay, received, opened)
+}
+
+// load returns what was saved of a partition, unless it is ahead of the log: then it belongs to another log, and is forgotten.
+func (t *Tally) load(partition int32, position int64) (Saved, error) {
+	saved, ok, err := t.Store.Load(partition)
+	if err != nil {
+		return Saved{}, fmt.Errorf("load what is known of identities: %w", err)
+	}
+	if ok && saved.Position <= position {
+		return saved, nil
+	}
+	if err := t.Store.Forget(partition); err != nil {
+		return Saved{}, fmt.Errorf("forget what is known of identities: %w", err)
+	}
+	return Saved{}, nil
+}
+
+// replay reads events that are counted already, for their identities.
+func (t *Tally) replay(ctx context.Context, ranges []feed.Range, received map[int32]int64, opened map[int32]*Partition) error {
+	var h hit.Hit
+	err := t.Log.Read(ctx, t.Events, ranges, func(r *kgo.Record) error {
+		if hit.Borrow(r.Value, &h) == nil {
+			received[r.Partition] = max(received[r.Partition], h.ReceivedMs)
+			opened[r.Partition].dedup.repeat(&h, received[r.Partition])
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for partition, p := range opened {
+		if err := t.Store.Save(partition, p.dedup.takeChange(p.from, received[partition])); err != nil {
+			return fmt.Errorf("save what is known of identities: %w", err)
+		}
+	}
+	return nil
+}
