@@ -178,7 +178,7 @@ type controller struct {
 	changed broadcast
 }
 
-func newController(t *testing.T) *controller {
+func newController(t testing.TB) *controller {
 	t.Helper()
 	c := &controller{s: state.New()}
 	c.apply(t.Context(), command.InitCluster{ClusterID: "test-cluster"})
@@ -277,7 +277,7 @@ func testConfig(dir string, change func(*Config)) Config {
 }
 
 // startWith runs a broker until the test ends or stop is called.
-func startWith(t *testing.T, ctl *controller, engines engineStore, cfg Config) *Broker {
+func startWith(t testing.TB, ctl *controller, engines engineStore, cfg Config) *Broker {
 	t.Helper()
 	b, err := open(cfg, ctl, engines)
 	if err != nil {

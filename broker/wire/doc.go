@@ -5,8 +5,8 @@
 // pipelined produce requests are appended in order and committed together. Answers always leave in the order of the requests.
 //
 // Invariants:
-//   - nothing is allocated on the word of a peer: a frame's claimed size is checked against a cap and a node-wide memory budget, and
-//     its buffer grows only as bytes arrive;
+//   - a frame's claimed size is not believed: it is checked against a cap and counted against a node-wide memory budget before anything
+//     is allocated, and a large buffer grows only as bytes arrive;
 //   - the bytes of a request belong to the handler, wire never uses them again;
 //   - a panic while a request is handled or answered closes that connection and nothing else;
 //   - Close lets requests that were handed over finish, within Config.DrainFor.
