@@ -215,13 +215,11 @@ func (im *importing) hitOf(l *importer.Line, h *hit.Hit) visitor.Who {
 			h.Kind = hit.Pageview
 		}
 	}
-	if len(l.Referrer) > 0 {
-		own := h.Host
-		if own == "" {
-			own = im.site.Name
-		}
-		h.Referrer, h.RefHost = pageurl.Referrer(view(l.Referrer), own)
+	own := h.Host
+	if own == "" {
+		own = im.site.Name
 	}
+	h.Referrer, h.RefHost = im.referrer(view(l.Referrer), own)
 	im.describe(h, im.site, who, a, "")
 	return who
 }

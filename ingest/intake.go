@@ -2,9 +2,11 @@ package ingest
 
 import (
 	"context"
+	"strings"
 	"unsafe"
 
 	"github.com/weir-analytics/weir/ingest/hit"
+	"github.com/weir-analytics/weir/ingest/pageurl"
 	"github.com/weir-analytics/weir/ingest/visitor"
 	"github.com/weir-analytics/weir/raftfsm/state"
 )
@@ -26,7 +28,15 @@ type intake struct {
 	siteName  string // asked for last
 	site      state.Site
 	siteKnown bool
+
+	referrers map[string]referrer
 }
+
+// referrer is a cleaned referrer.
+type referrer struct{ own, address, host string }
+
+// maxReferrers bounds the referrers that an intake remembers.
+const maxReferrers = 512
 
 func (i *Ingest) newIntake(source string) (*intake, error) {
 	if i.queue.stopping() {
@@ -44,9 +54,28 @@ func (i *Ingest) newIntake(source string) (*intake, error) {
 func (t *intake) findSite(name string) (state.Site, bool) {
 	if t.siteName == "" || name != t.siteName {
 		t.site, t.siteKnown = t.state.SiteByName(name)
-		t.siteName = string(append([]byte(nil), name...)) // name may be a view
+		t.siteName = strings.Clone(name) // name may be a view
 	}
 	return t.site, t.siteKnown
+}
+
+// referrer cleans a referrer, which is the same one for many hits of a batch. raw may be a view.
+func (t *intake) referrer(raw, own string) (address, host string) {
+	if raw == "" {
+		return "", ""
+	}
+	if r, ok := t.referrers[raw]; ok && r.own == own {
+		return r.address, r.host
+	}
+	address, host = pageurl.Referrer(raw, own)
+	if t.referrers == nil {
+		t.referrers = make(map[string]referrer, 16)
+	}
+	if len(t.referrers) < maxReferrers {
+		address, host = strings.Clone(address), strings.Clone(host)
+		t.referrers[strings.Clone(raw)] = referrer{strings.Clone(own), address, host}
+	}
+	return address, host
 }
 
 // describe fills in what follows from the visitor's address and agent. botKind is what else speaks for a bot, or "".

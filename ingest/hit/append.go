@@ -59,35 +59,51 @@ func Append(dst []byte, h *Hit) []byte {
 	return appendBool(dst, fNonInteractive, h.NonInteractive)
 }
 
+// appendTag writes the tag of a field with a number below 2048. Like appendVarint it is protowire's with the short forms first: nearly all
+// tags and lengths here take one or two bytes.
+func appendTag(dst []byte, num protowire.Number, typ protowire.Type) []byte {
+	tag := uint32(num)<<3 | uint32(typ)
+	if tag < 0x80 {
+		return append(dst, byte(tag))
+	}
+	return append(dst, byte(tag)|0x80, byte(tag>>7))
+}
+
+func appendVarint(dst []byte, v uint64) []byte {
+	if v < 0x80 {
+		return append(dst, byte(v))
+	}
+	return protowire.AppendVarint(dst, v)
+}
+
 func appendUint(dst []byte, num protowire.Number, v uint64) []byte {
 	if v == 0 {
 		return dst
 	}
-	dst = protowire.AppendTag(dst, num, protowire.VarintType)
-	return protowire.AppendVarint(dst, v)
+	return appendVarint(appendTag(dst, num, protowire.VarintType), v)
 }
 
 func appendFixed(dst []byte, num protowire.Number, v uint64) []byte {
 	if v == 0 {
 		return dst
 	}
-	dst = protowire.AppendTag(dst, num, protowire.Fixed64Type)
-	return protowire.AppendFixed64(dst, v)
+	return protowire.AppendFixed64(appendTag(dst, num, protowire.Fixed64Type), v)
 }
 
 func appendBool(dst []byte, num protowire.Number, v bool) []byte {
 	if !v {
 		return dst
 	}
-	return appendUint(dst, num, 1)
+	return append(appendTag(dst, num, protowire.VarintType), 1)
 }
 
 func appendString(dst []byte, num protowire.Number, s string) []byte {
 	if s == "" {
 		return dst
 	}
-	dst = protowire.AppendTag(dst, num, protowire.BytesType)
-	return protowire.AppendString(dst, validText(s))
+	s = validText(s)
+	dst = appendVarint(appendTag(dst, num, protowire.BytesType), uint64(len(s)))
+	return append(dst, s...)
 }
 
 func validText(s string) string {

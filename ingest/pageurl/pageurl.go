@@ -95,11 +95,27 @@ func Host(authority string) string {
 		authority = authority[:colon]
 	}
 	authority = strings.TrimSuffix(authority, ".")
-	if authority == "" || len(authority) > MaxHost || strings.ContainsAny(authority, " \t\"'<>\\^`{|}=()$,;!*&%") {
+	if authority == "" || len(authority) > MaxHost {
 		return ""
+	}
+	for i := range len(authority) {
+		if notInHost[authority[i]] {
+			return ""
+		}
 	}
 	return lower(authority)
 }
+
+// notInHost are bytes that no host name has.
+var notInHost = func() (set [256]bool) {
+	for c := range 0x21 {
+		set[c] = true
+	}
+	for _, c := range []byte("\x7f\"'<>\\^`{|}=()$,;!*&%") {
+		set[c] = true
+	}
+	return set
+}()
 
 // Path decodes and masks the path of an address. The result starts with "/".
 func Path(raw string) string {
