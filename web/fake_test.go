@@ -161,7 +161,7 @@ func (f *fakeImporter) Import(_ context.Context, in admin.ImportRequest, progres
 	for line := range strings.Lines(string(body)) {
 		result.Lines++
 		if strings.Contains(line, "fail") {
-			return result, errors.New("a path such as /secret/dir that nobody should see")
+			return result, errors.New("read the log after line 1: gzip: invalid checksum")
 		}
 		if strings.Contains(line, "bad") {
 			result.Rejected++

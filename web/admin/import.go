@@ -1,8 +1,6 @@
 package admin
 
 import (
-	"bufio"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,13 +15,12 @@ import (
 )
 
 const (
-	maxImports     = 4                      // under way at a time; each holds a few MiB of batches
-	progressEvery  = 500 * time.Millisecond // between two lines
-	waitingEvery   = 5 * time.Second        // between two lines while waiting for the counts, so that proxies see life
-	readTimeout    = time.Minute            // for the next bytes of the body
-	writeTimeout   = 30 * time.Second       // for the next line of the answer
-	maxImportName  = 255                    // bytes of the parameter "file"
-	importBufBytes = 64 << 10
+	maxImports    = 4                      // under way at a time; each holds a few MiB of batches
+	progressEvery = 500 * time.Millisecond // between two lines
+	waitingEvery  = 5 * time.Second        // between two lines while waiting for the counts, so that proxies see life
+	readTimeout   = time.Minute            // for the next bytes of the body
+	writeTimeout  = 30 * time.Second       // for the next line of the answer
+	maxImportName = 255                    // bytes of the parameter "file"
 )
 
 var errStopping = errors.New("the node is stopping")
@@ -38,8 +35,7 @@ type Importer interface {
 // ImportRequest is one file.
 type ImportRequest struct {
 	Site state.Site
-	Name string // of the file, part of the identity of its lines
-	Body io.Reader
+	Body io.Reader // plain or compressed; reading it fails when the client is silent for too long
 }
 
 // ImportCounts says how far an import is.
@@ -82,8 +78,7 @@ type failedLine struct {
 
 // Import answers POST /sites/{site}/import.
 func (a *Admin) Import(w http.ResponseWriter, r *http.Request) {
-	body := &movingDeadline{r: r.Body, rc: http.NewResponseController(w)}
-	in, wait, err := a.importRequest(r, body)
+	options, err := a.importOptions(r)
 	if err != nil {
 		reply.Fail(w, r, a.log, err)
 		return
@@ -95,35 +90,42 @@ func (a *Admin) Import(w http.ResponseWriter, r *http.Request) {
 		reply.Fail(w, r, a.log, reply.Busy(10*time.Second, "%d imports are under way, which is the most; try again when one is done", maxImports))
 		return
 	}
-	out := newLines(w)
+	body := &movingDeadline{r: r.Body, rc: http.NewResponseController(w)}
+	_ = body.rc.EnableFullDuplex() // progress goes out while the body comes in; a recorder in a test does so anyway
 	ctx, cancel := a.untilStop(r.Context(), body)
 	defer cancel()
-	result, err := a.importer.Import(ctx, in, out.progress)
-	if err == nil && wait {
+
+	out, began := newLines(w), time.Now()
+	result, err := a.importer.Import(ctx, ImportRequest{Site: options.site, Body: body}, out.progress)
+	if err == nil && options.wait {
 		err = a.waitForCounts(ctx, result, out)
 	}
+	log := a.log.With("site", options.site.Name, "file", options.file, "lines", result.Lines, "accepted", result.Accepted, "rejected", result.Rejected, "took", time.Since(began))
 	if err != nil {
+		log.Warn("an import stopped", "err", err)
 		a.importFailed(ctx, r, out, result.ImportCounts, err)
 		return
 	}
+	log.Info("a log was imported")
 	out.write(lastLine{Done: true, ImportCounts: result.ImportCounts, Humans: result.Humans, Bots: result.Bots,
 		Reasons: orEmpty(result.Reasons), Examples: append([]ImportExample{}, result.Examples...)})
 }
 
-// importFailed answers an error, on the last line when the status went out with the first.
+// importFailed answers an error, on the last line when the status went out with the first. Whoever may import is told the whole error: most
+// are about the file.
 func (a *Admin) importFailed(ctx context.Context, r *http.Request, out *lines, done ImportCounts, err error) {
-	if errors.Is(context.Cause(ctx), errStopping) {
-		err = reply.Busy(5*time.Second, "the node is stopping; send the same file again later, no line is counted twice")
+	e := reply.From(err)
+	switch {
+	case errors.Is(context.Cause(ctx), errStopping):
+		e = reply.Busy(5*time.Second, "the node is stopping; send the same file again later, no line is counted twice")
+	case e.Status == http.StatusInternalServerError:
+		e = &reply.Error{Status: http.StatusInternalServerError, Code: "import_stopped", Message: err.Error()}
 	}
-	if !out.begun {
-		reply.Fail(out.w, r, a.log, err)
+	if out.begun {
+		out.write(failedLine{reply.Document{Error: e.Detail()}, done})
 		return
 	}
-	e := reply.From(err)
-	if e.Status == http.StatusInternalServerError {
-		a.log.Error("an import failed", "path", r.URL.Path, "err", err)
-	}
-	out.write(failedLine{reply.Document{Error: e.Detail()}, done})
+	reply.Fail(out.w, r, a.log, e)
 }
 
 // waitForCounts waits until the counts hold the import, and shows that it waits.
@@ -142,48 +144,27 @@ func (a *Admin) waitForCounts(ctx context.Context, result ImportResult, out *lin
 	}
 }
 
-// importRequest checks the parameters and prepares the body: deadlines that move with it, and decompression.
-func (a *Admin) importRequest(r *http.Request, raw *movingDeadline) (ImportRequest, bool, error) {
-	var none ImportRequest
-	site, err := stats.SiteOf(r, a.ctl)
-	if err != nil {
-		return none, false, err
-	}
-	query := r.URL.Query()
-	name := query.Get("file")
-	if len(name) > maxImportName {
-		return none, false, reply.Invalid("file", "file has %d bytes, want at most %d", len(name), maxImportName)
-	}
-	wait := query.Get("wait")
-	if wait != "" && wait != "0" && wait != "1" {
-		return none, false, reply.Invalid("wait", "wait is %.80q, want 0 or 1", wait)
-	}
-	_ = raw.rc.EnableFullDuplex() // progress goes out while the body comes in; a recorder in a test does so anyway
-	body, err := plainBody(raw)
-	if err != nil {
-		return none, false, err
-	}
-	return ImportRequest{Site: site, Name: name, Body: body}, wait == "1", nil
+// importOptions are the parameters of an import.
+type importOptions struct {
+	site state.Site
+	file string // for the log of this node
+	wait bool   // answer once everything is in the counts
 }
 
-// plainBody unpacks gzip, whether the header says so or only the first bytes do.
-func plainBody(r io.Reader) (io.Reader, error) {
-	buffered := bufio.NewReaderSize(r, importBufBytes)
-	magic, err := buffered.Peek(2)
-	if len(magic) < 2 {
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, reply.Invalid("", "the body cannot be read: %v", err)
-		}
-		return buffered, nil
-	}
-	if magic[0] != 0x1f || magic[1] != 0x8b {
-		return buffered, nil
-	}
-	unpacked, err := gzip.NewReader(buffered)
+func (a *Admin) importOptions(r *http.Request) (importOptions, error) {
+	site, err := stats.SiteOf(r, a.ctl)
 	if err != nil {
-		return nil, reply.Invalid("", "the body begins like gzip but is not: %v", err)
+		return importOptions{}, err
 	}
-	return unpacked, nil
+	query := r.URL.Query()
+	file, wait := query.Get("file"), query.Get("wait")
+	if len(file) > maxImportName {
+		return importOptions{}, reply.Invalid("file", "file has %d bytes, want at most %d", len(file), maxImportName)
+	}
+	if wait != "" && wait != "0" && wait != "1" {
+		return importOptions{}, reply.Invalid("wait", "wait is %.80q, want 0 or 1", wait)
+	}
+	return importOptions{site: site, file: file, wait: wait == "1"}, nil
 }
 
 // untilStop returns a context that also ends when the node stops, and then ends the reading of body.
