@@ -30,6 +30,7 @@ func newAgent(text string) *agent {
 	}
 	if a.botKind != "" {
 		a.Device = "bot"
+		a.Browser, a.BrowserVersion = bot.Name(text), ""
 	}
 	return a
 }

@@ -70,6 +70,22 @@ func TestPeopleAreNotCalledBots(t *testing.T) {
 	t.Logf("called bots: %v", wrong)
 }
 
+func TestBotsAreNamed(t *testing.T) {
+	for ua, want := range map[string]string{
+		"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)":                                      "Googlebot",
+		"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/131.0.0.0 Safari/537.36": "HeadlessChrome",
+		"Go-http-client/1.1": "Go-http-client", "curl/7.68.0": "curl", "Twitterbot/1.0": "Twitterbot", "node": "node", "-": "", "": "",
+		"Mozilla/5.0": "", "http.rb/5.1.0 (Mastodon/4.0.2; +https://inst.example/)": "http.rb",
+	} {
+		if got := Name(ua); got != want {
+			t.Errorf("%s: got %q, want %q", ua, got, want)
+		}
+	}
+	if got := Name("Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko); compatible; ChatGPT-User/1.0; +https://openai.com/bot"); got != "ChatGPT-User" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestPrefetchesAreNotVisits(t *testing.T) {
 	for name, test := range map[string]struct {
 		method, header, value, want string

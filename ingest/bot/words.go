@@ -15,34 +15,40 @@ var words = []word{
 
 	{"facebookexternal", KindPreview}, {"facebookcatalog", KindPreview}, {"preview", KindPreview}, {"embedly", KindPreview},
 	{"whatsapp/", KindPreview}, {"iframely", KindPreview}, {"imgproxy", KindPreview}, {"imageproxy", KindPreview}, {"favicon", KindPreview},
-	{"mastodon", KindPreview}, {"pleroma", KindPreview}, {"misskey", KindPreview}, {"feed", KindPreview}, {"rss", KindPreview},
+	{"mastodon", KindPreview}, {"pleroma", KindPreview}, {"misskey", KindPreview},
 
-	{"monitor", KindMonitor}, {"uptime", KindMonitor}, {"pingdom", KindMonitor}, {"statuscake", KindMonitor}, {"synthetic", KindMonitor},
+	{"uptime", KindMonitor}, {"pingdom", KindMonitor}, {"statuscake", KindMonitor}, {"synthetic", KindMonitor},
 	{"healthcheck", KindMonitor}, {"health-check", KindMonitor}, {"catchpoint", KindMonitor}, {"lighthouse", KindMonitor},
 	{"pagespeed", KindMonitor}, {"gtmetrix", KindMonitor}, {"ptst/", KindMonitor}, {"nagios", KindMonitor}, {"zabbix", KindMonitor},
 
 	{"bot", KindAgent}, {"crawl", KindAgent}, {"spider", KindAgent}, {"spyder", KindAgent}, {"sipder", KindAgent}, {"slurp", KindAgent},
-	{"archive", KindAgent}, {"scrap", KindAgent}, {"scan", KindAgent}, {"fetch", KindAgent}, {"checker", KindAgent},
+	{"scrap", KindAgent}, {"fetch", KindAgent}, {"checker", KindAgent},
 	{"validator", KindAgent}, {"transcoder", KindAgent}, {"indexer", KindAgent}, {"analyzer", KindAgent}, {"search engine", KindAgent},
 	{"mediapartners", KindAgent}, {"adsbot", KindAgent}, {"google-", KindAgent}, {"google web", KindAgent}, {"appengine", KindAgent},
 	{"apis-google", KindAgent}, {"chatgpt", KindAgent}, {"claude-", KindAgent}, {"gpt-", KindAgent}, {"yandex.com/", KindAgent},
 	{"gomezagent", KindMonitor}, {"httpclient", KindAgent}, {"http client", KindAgent}, {"http_", KindAgent}, {"httpx", KindAgent},
-	{"http.rb", KindAgent}, {"libwww-perl", KindAgent}, {"lwp", KindAgent}, {"python", KindAgent}, {"curl", KindAgent}, {"wget", KindAgent},
+	{"http.rb", KindAgent}, {"libwww-perl", KindAgent}, {"lwp::", KindAgent}, {"lwp-", KindAgent}, {"python", KindAgent}, {"curl/", KindAgent}, {"libcurl", KindAgent}, {"wget", KindAgent},
 	{"go-http", KindAgent}, {"java/", KindAgent}, {"okhttp", KindAgent}, {"axios", KindAgent}, {"node-fetch", KindAgent}, {"guzzle", KindAgent},
 	{"scrapy", KindAgent}, {"postman", KindAgent}, {"insomnia", KindAgent}, {"zgrab", KindAgent}, {"masscan", KindAgent}, {"nmap", KindAgent},
 	{"nikto", KindAgent}, {"sqlmap", KindAgent}, {"nuclei", KindAgent}, {"acunetix", KindAgent}, {"wappalyzer", KindAgent},
 	{"http://", KindAgent}, {"https://", KindAgent}, {"www.", KindAgent}, {"wechatdevtools", KindAgent}, {"sogoumse", KindAgent},
-	{"proxy", KindAgent}, {"research", KindAgent}, {"survey", KindAgent}, {"download", KindAgent}, {"link check", KindAgent},
-	{"audit", KindAgent}, {"optimizer", KindAgent}, {"harvest", KindAgent}, {"extract", KindAgent}, {"probe", KindAgent},
-	{"security", KindAgent}, {"heritrix", KindAgent}, {"nutch", KindAgent}, {"qcloudcdn", KindAgent},
+	{"link check", KindAgent},
+	{"harvest", KindAgent},
+	{"heritrix", KindAgent}, {"nutch", KindAgent}, {"qcloudcdn", KindAgent},
 	{"cloudflare", KindMonitor}, {"googleweblight", KindAgent}, {"convertify", KindAgent}, {"firephp", KindAgent}, {"cursor/", KindAgent},
+}
+
+// weakWords speak for a machine too, but occur in names of telephones and apps, so they do not count on a telephone's browser.
+var weakWords = []word{
+	{"feed", KindPreview}, {"rss", KindPreview}, {"monitor", KindMonitor}, {"scan", KindAgent}, {"proxy", KindAgent}, {"research", KindAgent},
+	{"survey", KindAgent}, {"download", KindAgent}, {"audit", KindAgent}, {"optimizer", KindAgent}, {"extract", KindAgent}, {"probe", KindAgent},
+	{"security", KindAgent}, {"archive", KindAgent},
 }
 
 // except are parts of people's agent strings that hold a word from above.
 var except = []string{
-	"cubot",          // a maker of telephones
-	"pinterest/0.",   // an old app names its site
-	"scan_", "scanq", // models of handheld computers
+	"cubot",        // a maker of telephones
+	"pinterest/0.", // an old app names its site
 }
 
 // byWord returns the kind of bot whose word is in a lower-case agent string.
@@ -60,8 +66,20 @@ func byWord(lower string) string {
 			return words[i].kind
 		}
 	}
+	if !isPhone(lower) {
+		for i := range weakWords {
+			if strings.Contains(lower, weakWords[i].text) {
+				return weakWords[i].kind
+			}
+		}
+	}
 	if at := strings.IndexByte(lower, '@'); at > 0 && !strings.Contains(lower, "ecosia ") && strings.Contains(lower[at:], ".") {
 		return KindAgent // an address to write to
 	}
 	return ""
+}
+
+// isPhone reports whether a lower-case agent string is that of a browser on a telephone or tablet.
+func isPhone(lower string) bool {
+	return strings.Contains(lower, "applewebkit") && (strings.Contains(lower, "android") || strings.Contains(lower, "iphone") || strings.Contains(lower, "ipad"))
 }

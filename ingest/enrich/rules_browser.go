@@ -22,7 +22,6 @@ var browserRules = []browserRule{
 	{"FBIOS", "Facebook", "FBAV/"},
 	{"Instagram", "Instagram", ""},
 	{"Threads/", "Threads", "-"},
-	{"wxwork/", "WeChat Work", ""},
 	{"MicroMessenger/", "WeChat", ""},
 	{"Line/", "LINE", ""},
 	{"musical_ly", "TikTok", "musical_ly_"},
@@ -49,6 +48,7 @@ var browserRules = []browserRule{
 	// Browsers built on others.
 	{"YaBrowser/", "Yandex Browser", ""},
 	{"YaSearchBrowser/", "Yandex Browser", ""},
+	{"YaSearchApp/", "Yandex Browser", ""},
 	{"YaApp_", "Yandex Browser", "-"},
 	{"UCBrowser", "UC Browser", ""},
 	{"UC Browser", "UC Browser", ""},
@@ -89,6 +89,7 @@ var browserRules = []browserRule{
 	{"Sogou", "Sogou", ""},
 	{"coc_coc_browser/", "Coc Coc", ""},
 	{"coc_coc_browser", "Coc Coc", "-"},
+	{"CocCoc", "Coc Coc", "-"},
 	{"Whale/", "Whale", ""},
 	{"DuckDuckGo/", "DuckDuckGo", ""},
 	{"Ddg/", "DuckDuckGo", ""},
