@@ -47,14 +47,15 @@ export function createMock({ fresh = false } = {}) {
   };
   const zeros = () => ({ visitors: 0, pageviews: 0, hits: 0, humans: 0, bots: 0, events: 0, clicks: 0 });
 
-  function posted(of, from, to) {
-    const hits = state.posted.filter((hit) => hit.site === of.name && hit.at >= from && hit.at < to);
+  function posted(of, from, to, only = () => true) {
+    const hits = state.posted.filter((hit) => hit.site === of.name && hit.at >= from && hit.at < to && only(hit));
     const people = hits.filter((hit) => !hit.bot);
     return {
       ...zeros(),
       visitors: new Set(people.map((hit) => hit.visitor)).size,
       pageviews: people.filter((hit) => hit.kind === 'pageview').length,
       events: people.filter((hit) => hit.kind === 'event').length,
+      clicks: people.filter((hit) => hit.kind === 'click').length,
       humans: people.length,
       bots: hits.length - people.length,
       hits: hits.length,
@@ -85,16 +86,17 @@ export function createMock({ fresh = false } = {}) {
     const at = Date.now();
     const starts = buckets(every, Number(last[1]), of.timezone, at);
     const link = query.get('link');
-    const part = (sum) => (link ? scale(sum, (breakdown('link', { ...zeros(), humans: 1000 }, of).find((row) => row.key === link)?.humans ?? 0) / 1000) : sum);
-    const total = () => part(counted(of, starts[0], at + 1000));
+    const part = (sum) => (link && of.perHour ? scale(sum, (breakdown('link', { ...zeros(), humans: 1000 }, of).find((row) => row.key === link)?.humans ?? 0) / 1000) : sum);
+    const within = (from, to) => (link && !of.perHour ? posted(of, from, to, (hit) => hit.link === link) : part(counted(of, from, to)));
+    const total = () => within(starts[0], at + 1000);
     const by = query.get('by') ?? '';
     let rows;
     if (by) {
       rows = by === 'link' && !of.links ? [] : breakdown(by, total(), of);
-      if (!of.perHour && total().hits) rows = [{ key: { country: '??', page: '/', referrer: '(direct)' }[by] ?? '(unknown)', ...total() }];
+      if (!of.perHour) rows = postedBy(of, by, starts[0], at + 1000, link);
       rows = rows.filter((row) => row.hits > 0).sort((a, b) => b.visitors - a.visitors || b.hits - a.hits || (a.key < b.key ? -1 : 1));
     } else if (query.get('every')) {
-      rows = starts.map((start, i) => ({ key: rfc3339(start, of.timezone), start: rfc3339(start, of.timezone), ...part(counted(of, start, starts[i + 1] ?? at + 1000)) }));
+      rows = starts.map((start, i) => ({ key: rfc3339(start, of.timezone), start: rfc3339(start, of.timezone), ...within(start, starts[i + 1] ?? at + 1000) }));
     } else {
       rows = [{ key: '', ...total() }];
     }
@@ -112,6 +114,13 @@ export function createMock({ fresh = false } = {}) {
       truncated: rows.length > limit,
       rows: rows.slice(0, limit),
     };
+  }
+  // What was really posted, by the parts of it that the mock understands.
+  function postedBy(of, by, from, to, link) {
+    const keyOf = { page: (hit) => hit.page, link: (hit) => hit.link, referrer: (hit) => hit.referrer ?? '(direct)', country: () => '??' }[by] ?? (() => '(unknown)');
+    const mine = (hit) => !link || hit.link === link;
+    const keys = new Set(state.posted.filter((hit) => hit.site === of.name && mine(hit)).map(keyOf).filter((key) => key !== undefined));
+    return [...keys].map((key) => ({ key, ...posted(of, from, to, (hit) => mine(hit) && keyOf(hit) === key && (by !== 'page' || hit.kind === 'pageview')) }));
   }
   const scale = (sum, share) => Object.fromEntries(Object.entries(sum).map(([key, n]) => [key, Math.round(n * share)]));
 
@@ -214,8 +223,9 @@ export function createMock({ fresh = false } = {}) {
     const say = () => {
       const document = nowOf(of);
       const { complete_to, ...rest } = document;
-      if (JSON.stringify(rest) === said && Date.now() - saidAt < 15_000) return;
-      said = JSON.stringify(rest);
+      const sign = JSON.stringify(rest) + state.posted.length;
+      if (sign === said && Date.now() - saidAt < 15_000) return;
+      said = sign;
       saidAt = Date.now();
       response.write(`event: now\ndata: ${JSON.stringify(document)}\n\n`);
     };
@@ -234,9 +244,15 @@ export function createMock({ fresh = false } = {}) {
       if (!of) return void response.writeHead(400).end(JSON.stringify({ errors: { domain: [`unknown site ${name}`] } }));
       const kind = (body.n ?? body.name) === 'pageview' ? 'pageview' : 'event';
       if (body.id && state.posted.some((hit) => hit.id === body.id)) continue;
-      state.posted.push({ site: of.name, at: Date.now(), kind, id: body.id, visitor: request.headers['user-agent'], bot: /bot|headless/i.test(request.headers['user-agent'] ?? ''), body });
+      state.posted.push({ site: of.name, at: Date.now(), kind, id: body.id, visitor: request.headers['user-agent'], bot: /bot|headless/i.test(request.headers['user-agent'] ?? ''), page: kind === 'pageview' ? new URL(body.u).pathname : undefined });
     }
     response.writeHead(202).end('ok');
+  }
+
+  function collectClicks(response, text) {
+    const lines = text.split('\n').filter(Boolean).map((line) => JSON.parse(line));
+    for (const line of lines) state.posted.push({ site: line.site, at: Date.now(), kind: 'click', link: line.link, visitor: line.ip + line.ua });
+    response.writeHead(202, { 'Content-Type': 'application/json' }).end(JSON.stringify({ accepted: lines.length, rejected: 0 }));
   }
 
   function file(response, pathname) {
@@ -265,6 +281,7 @@ export function createMock({ fresh = false } = {}) {
     }
     if (state.away) return void request.socket.destroy();
     if (url.pathname === '/api/event' && request.method === 'POST') return collect(request, response, JSON.parse(text));
+    if (url.pathname === '/api/clicks' && request.method === 'POST') return collectClicks(response, text);
     if (url.pathname === '/readyz' || url.pathname === '/healthz') return void response.end('{"ready":true}');
     if (!url.pathname.startsWith('/api/')) return file(response, url.pathname);
     try {

@@ -39,7 +39,8 @@ export function bucketName(rows: Row[], i: number, every: Every, zone: string): 
     case 'minute':
       return `${weekdayDay(ms, zone)}, ${clock(ms, zone)}`;
     case 'hour': {
-      const until = clock(ms + 3_600_000, zone);
+      // By the clock on the wall: an hour that is gone through twice ends at 03:00 both times.
+      const until = clock(ms, zone).replace(/^\d+/, (hour) => String((Number(hour) + 1) % 24).padStart(2, '0'));
       const which = isRepeated(rows, i, zone) ? ` (${offsetName(ms, zone)})` : '';
       return `${weekdayDay(ms, zone)}, ${clock(ms, zone)}–${until}${which}`;
     }

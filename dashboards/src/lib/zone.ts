@@ -61,17 +61,20 @@ export const clock = (ms: number, zone: string): string => format(zone, { hour: 
 /** 12:03:27 */
 export const clockSeconds = (ms: number, zone: string): string => format(zone, { hour: '2-digit', minute: '2-digit', second: '2-digit' }).format(ms);
 
+// British English has one month of four letters.
+const shortMonth = (text: string) => text.replace('Sept', 'Sep');
+
 /** 26 Oct */
-export const dayMonth = (ms: number, zone: string): string => format(zone, { day: 'numeric', month: 'short' }).format(ms);
+export const dayMonth = (ms: number, zone: string): string => shortMonth(format(zone, { day: 'numeric', month: 'short' }).format(ms));
 
 /** Sun 26 Oct */
-export const weekdayDay = (ms: number, zone: string): string => format(zone, { weekday: 'short', day: 'numeric', month: 'short' }).format(ms).replace(',', '');
+export const weekdayDay = (ms: number, zone: string): string => shortMonth(format(zone, { weekday: 'short', day: 'numeric', month: 'short' }).format(ms).replace(',', ''));
 
 /** 26 Oct 2025 */
-export const date = (ms: number, zone: string): string => format(zone, { day: 'numeric', month: 'short', year: 'numeric' }).format(ms);
+export const date = (ms: number, zone: string): string => shortMonth(format(zone, { day: 'numeric', month: 'short', year: 'numeric' }).format(ms));
 
 /** Oct, and October 2025 for the long form. */
-export const month = (ms: number, zone: string): string => format(zone, { month: 'short' }).format(ms);
+export const month = (ms: number, zone: string): string => shortMonth(format(zone, { month: 'short' }).format(ms));
 export const monthYear = (ms: number, zone: string): string => format(zone, { month: 'long', year: 'numeric' }).format(ms);
 
 /** "12:03:27" today, "26 Oct, 12:03:27" when it is another day in that zone. */

@@ -1,0 +1,77 @@
+// The weir under test: the binary named by WEIR_BIN with a fresh data directory, or else the mock. Both start before set-up.
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createMock } from '../../dev/mock.mjs';
+
+const startWithinMs = 30_000;
+
+const freePort = () =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+
+export const startServer = () => (process.env.WEIR_BIN ? startBinary(process.env.WEIR_BIN) : startMock());
+
+async function startMock() {
+  const { server, state } = createMock({ fresh: true });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${server.address().port}`;
+  return {
+    what: 'the mock',
+    url,
+    setupLink: `${url}/setup#mock-token`,
+    goAway: async () => {
+      state.away = true;
+      for (const stream of state.streams) stream.destroy();
+    },
+    comeBack: async () => void (state.away = false),
+    stop: async () => void server.closeAllConnections() || server.close(),
+  };
+}
+
+async function startBinary(binary) {
+  const data = await mkdtemp(join(tmpdir(), 'weir-e2e-'));
+  const [http, kafka] = [await freePort(), await freePort()];
+  let child;
+  let said = '';
+  const start = async () => {
+    child = spawn(binary, ['serve', '--data', data, '--http', `127.0.0.1:${http}`, '--kafka', `127.0.0.1:${kafka}`], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const listen = (chunk) => (said += chunk);
+    child.stdout.on('data', listen);
+    child.stderr.on('data', listen);
+    const until = Date.now() + startWithinMs;
+    for (;;) {
+      const ready = await fetch(`http://127.0.0.1:${http}/readyz`).then((answer) => answer.ok).catch(() => false);
+      if (ready) return;
+      if (child.exitCode !== null || Date.now() > until) throw new Error(`weir did not start:\n${said}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  };
+  const end = async (signal) => {
+    if (child.exitCode !== null) return;
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    child.kill(signal);
+    await gone;
+  };
+  await start();
+  const link = /https?:\/\/\S+\/setup#[\w-]+/.exec(said);
+  if (!link) throw new Error(`weir printed no set-up link:\n${said}`);
+  return {
+    what: binary,
+    url: `http://127.0.0.1:${http}`,
+    setupLink: `http://127.0.0.1:${http}/setup${link[0].slice(link[0].indexOf('#'))}`,
+    goAway: () => end('SIGKILL'),
+    comeBack: start,
+    stop: async () => {
+      await end('SIGTERM');
+      await rm(data, { recursive: true, force: true });
+    },
+    log: () => said,
+  };
+}

@@ -1,0 +1,342 @@
+// What a person does with weir, in order. A step throws when something is not as it should be and may give back a note to print.
+import assert from 'node:assert/strict';
+import { humanAgent } from '../../dev/browser.mjs';
+
+const email = 'ada@example.com';
+const password = 'a long password';
+const site = 'shop.example';
+const visibleWithinMs = 1_000; // the promise of the product: a visit is seen within one second
+
+// A context that notes every request to another host, every error in the console and every breach of the content policy.
+async function person(world, options = {}) {
+  const context = await world.browser.newContext({ locale: 'en-GB', timezoneId: 'Asia/Kolkata', viewport: { width: 1200, height: 900 }, ...options });
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: world.weir.url }).catch(() => {});
+  const page = await context.newPage();
+  page.on('request', (request) => {
+    if (!request.url().startsWith(world.weir.url) && !request.url().startsWith('data:')) world.complaints.push(`request to ${request.url()}`);
+  });
+  page.on('pageerror', (error) => world.complaints.push(`error on ${page.url()}: ${error}`));
+  page.on('console', (message) => {
+    // The browser itself reports answers of 4xx and lost connections; pages are meant to cope with those.
+    if (message.type() === 'error' && !/Failed to load resource|ERR_|net::/.test(message.text())) world.complaints.push(`console on ${page.url()}: ${message.text()}`);
+  });
+  return page;
+}
+
+const figure = async (page, name) => Number((await page.locator('[data-figures] button', { hasText: name }).locator('.value').getAttribute('title'))?.replaceAll(',', '') ?? NaN);
+
+async function until(what, check, withinMs = 8_000) {
+  const end = Date.now() + withinMs;
+  let last;
+  for (;;) {
+    last = await check();
+    if (last === true) return;
+    if (Date.now() > end) throw new Error(`waited ${withinMs} ms for ${what}, last saw ${JSON.stringify(last)}`);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+  }
+}
+
+const noSideways = async (page) => {
+  const extra = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  assert.ok(extra <= 0, `${page.url()} is ${extra} px too wide`);
+};
+
+async function logIn(page) {
+  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.getByRole('button', { name: 'Log in' }).click();
+}
+
+const visitor = async (world, path, init = () => {}) => {
+  const context = await world.browser.newContext({ userAgent: humanAgent });
+  await context.addInitScript(init);
+  const page = await context.newPage();
+  await page.goto(world.customer.url + path);
+  return page;
+};
+
+export const steps = {
+  'set-up asks for an account first and says what is wrong with it': async (world) => {
+    const page = (world.page = await person(world));
+    await page.goto(world.weir.setupLink);
+    await page.getByRole('heading', { name: 'Welcome to weir' }).waitFor();
+    await page.getByLabel('E-mail').fill(email);
+    await page.getByLabel('Password', { exact: true }).fill('short');
+    await page.getByRole('button', { name: 'Next' }).click();
+    assert.equal(await page.getByRole('heading', { name: 'Welcome to weir' }).count(), 1);
+    await page.getByLabel('Password', { exact: true }).fill(password);
+    await page.getByRole('button', { name: 'Next' }).click();
+    await page.getByRole('heading', { name: 'What do you want to count?' }).waitFor();
+  },
+
+  'the time zone of the browser is chosen already': async ({ page }) => {
+    assert.match(await page.getByLabel('Time zone').inputValue(), /^Asia\/(Kolkata|Calcutta)$/);
+    await page.getByLabel('Time zone').selectOption('Europe/Berlin');
+  },
+
+  'set-up makes account and site and shows the snippet': async ({ page, weir, customer }) => {
+    await page.getByLabel('Site', { exact: true }).fill(`https://www.${site}/some/page`);
+    await page.getByRole('button', { name: 'Set up' }).click();
+    await page.getByText('Waiting for the first hit').waitFor();
+    const snippet = await page.getByRole('region', { name: 'the snippet' }).textContent();
+    assert.equal(snippet, `<script defer data-site="${site}" src="${weir.url}/js/weir.js"></script>`);
+    await page.getByRole('button', { name: 'Copy the snippet' }).click();
+    await page.getByText('Copied').waitFor();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), snippet);
+    assert.equal(new URL(page.url()).hash, '', 'the used token stays in the address');
+    customer.setHead(snippet);
+  },
+
+  'a visit turns the light green within a second': async (world) => {
+    const { page } = world;
+    const guest = (world.guest = await visitor(world, '/welcome?utm_source=test'));
+    const from = Date.now();
+    await until('the green light', async () => (await page.locator('[data-first-hit=yes]').count()) === 1 || 'not green');
+    const took = Date.now() - from;
+    await page.screenshot({ path: `${world.out}green.png` });
+    assert.ok(took <= visibleWithinMs, `it took ${took} ms`);
+    assert.equal(await guest.evaluate(() => document.cookie), '');
+    return `${took} ms after the page had loaded`;
+  },
+
+  'and leads on to the dashboard': async ({ page }) => {
+    await page.waitForURL(`**/s/${site}?range=2h`);
+    await until('one visitor', async () => (await figure(page, 'Visitors')) === 1 || figure(page, 'Visitors'));
+    assert.equal(await figure(page, 'Page views'), 1);
+    await page.locator('[data-card=pages]').getByText('/welcome').first().waitFor();
+    await page.locator('[data-card=referrers]').getByText('Direct / None').waitFor();
+  },
+
+  'moving within a page and custom events arrive live': async ({ page, guest }) => {
+    const from = Date.now();
+    await guest.evaluate(() => history.pushState({}, '', '/second'));
+    await until('two page views', async () => (await figure(page, 'Page views')) === 2 || figure(page, 'Page views'));
+    const took = Date.now() - from;
+    await guest.evaluate(() => window.weir('Signup', { props: { plan: 'pro' } }));
+    await until('the event', async () => (await page.locator('[data-figures]').getByText('Events').count()) === 1 || 'no figure for events');
+    assert.equal(await figure(page, 'Visitors'), 1);
+    return `second view shown after ${took} ms`;
+  },
+
+  'own visits are not counted when told so': async (world) => {
+    const before = await figure(world.page, 'Page views');
+    const own = await visitor(world, '/own', () => localStorage.setItem('weir_ignore', 'true'));
+    await own.evaluate(() => window.weir('Never'));
+    await own.waitForTimeout(400);
+    const counted = await visitor(world, '/after');
+    await until('the next visit', async () => (await figure(world.page, 'Page views')) === before + 1 || figure(world.page, 'Page views'));
+    await own.context().close();
+    await counted.context().close();
+  },
+
+  'bots are counted apart': async (world) => {
+    const before = await figure(world.page, 'Hits');
+    const answer = await fetch(`${world.weir.url}/api/event`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'text/plain', 'User-Agent': 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)' },
+      body: JSON.stringify({ n: 'pageview', u: `https://${site}/robots`, d: site }),
+    });
+    assert.equal(answer.status, 202);
+    await until('one bot', async () => (await figure(world.page, 'Bots')) === 1 || figure(world.page, 'Bots'));
+    assert.equal(await figure(world.page, 'Hits'), before);
+  },
+
+  'ranges, metrics and the table work by mouse and keyboard': async ({ page }) => {
+    for (const [name, id] of [['48 hours', '48h'], ['31 days', '31d'], ['12 months', '12mo']]) {
+      await page.getByRole('radio', { name }).click();
+      await page.waitForURL(`**range=${id}*`);
+      await until(`figures of ${name}`, async () => (await figure(page, 'Visitors')) === 1 || figure(page, 'Visitors'));
+    }
+    await page.keyboard.press('h');
+    await page.waitForURL('**range=2h*');
+    await page.getByRole('button', { name: /^Hits/ }).click();
+    await page.waitForURL('**show=humans*');
+    const graph = page.getByRole('slider');
+    await graph.focus();
+    await page.keyboard.press('Home');
+    const first = await graph.getAttribute('aria-valuetext');
+    await page.keyboard.press('ArrowRight');
+    assert.notEqual(await graph.getAttribute('aria-valuetext'), first);
+    assert.match(first, /: 0 hits$/);
+    await page.keyboard.press('End');
+    assert.match(await graph.getAttribute('aria-valuetext'), /still being filled$/);
+    await page.getByRole('button', { name: 'Table' }).click();
+    assert.equal(await page.locator('table').first().locator('tbody tr').count(), 120);
+    await page.getByRole('button', { name: 'Graph' }).click();
+  },
+
+  'the time of the site is shown and moves on': async ({ page }) => {
+    const text = await page.locator('[data-complete-to]').textContent();
+    assert.match(text, /Complete up to \d\d:\d\d:\d\d/);
+    assert.match(text, /Europe\/Berlin, UTC\+[12]/);
+    const clock = new Intl.DateTimeFormat('en-GB', { timeZone: 'Europe/Berlin', hour: '2-digit', minute: '2-digit' });
+    const near = [Date.now(), Date.now() - 60_000].map((ms) => clock.format(ms));
+    assert.ok(near.some((time) => text.includes(time)), `${text} is not near ${near}`);
+  },
+
+  'places are shown as a list and a map, with the attribution': async (world) => {
+    const card = world.page.locator('[data-card=places]');
+    await card.getByText('Unknown').waitFor(); // a visitor from this machine
+    await card.getByRole('tab', { name: 'Map' }).click();
+    await card.locator('svg[role=img]').waitFor();
+    assert.ok((await card.locator('path[data-code]').count()) > 150);
+    const attribution = world.page.getByRole('link', { name: 'IP Geolocation by DB-IP' });
+    assert.equal(await attribution.getAttribute('href'), 'https://db-ip.com');
+    await card.getByRole('tab', { name: 'Countries' }).click();
+  },
+
+  'clicks on short links show as links, each with a page of its own': async ({ page, weir }) => {
+    const lines = [1, 2, 3].map((i) => JSON.stringify({ id: `c${i}`, site, link: i < 3 ? 'spring/sale' : 'menu', dest: `https://${site}/sale`, ip: `203.0.113.${i}`, ua: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' }));
+    const answer = await fetch(`${weir.url}/api/clicks`, { method: 'POST', headers: { 'Content-Type': 'application/x-ndjson' }, body: lines.join('\n') });
+    assert.equal(answer.status, 202, await answer.text());
+    const card = page.locator('[data-card=links]');
+    await card.getByRole('link', { name: 'spring/sale' }).click();
+    await page.waitForURL(`**/s/${site}/l/spring%2Fsale**`);
+    await page.getByRole('heading', { name: 'spring/sale' }).waitFor();
+    await until('two clicks of this link', async () => (await figure(page, 'Clicks')) === 2 || figure(page, 'Clicks'));
+    assert.equal(await figure(page, 'Visitors'), 2);
+    assert.equal(await page.locator('[data-card=pages]').count(), 0);
+    await page.reload();
+    await until('two clicks after a reload', async () => (await figure(page, 'Clicks')) === 2 || figure(page, 'Clicks'));
+    await page.goBack();
+  },
+
+  'dark and light follow the system and the choice, which stays': async ({ page }) => {
+    const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    const dark = await ground();
+    await page.emulateMedia({ colorScheme: 'light' });
+    const light = await ground();
+    assert.notEqual(dark, light);
+    await page.getByRole('button', { name: 'Use dark colours' }).click();
+    assert.equal(await ground(), dark);
+    await page.reload();
+    assert.equal(await ground(), dark);
+    await page.getByRole('button', { name: 'Use light colours' }).click();
+    assert.equal(await ground(), light);
+  },
+
+  'sites are listed, and another is added': async (world) => {
+    const { page } = world;
+    await page.getByRole('link', { name: 'All sites' }).first().click();
+    const card = page.locator(`[data-site="${site}"]`);
+    await card.getByText(/current visitor/).waitFor();
+    await page.getByRole('button', { name: 'Add a site' }).click();
+    await page.getByLabel('Site', { exact: true }).fill(site);
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.getByRole('alert').first().waitFor(); // the name is taken
+    await page.getByLabel('Site', { exact: true }).fill('other.example');
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.waitForURL('**/s/other.example');
+    await page.getByText('Waiting for the first hit').waitFor();
+  },
+
+  'people and tokens are added; a token is shown once': async ({ page, weir }) => {
+    await page.goto(`${weir.url}/settings`);
+    await page.getByRole('button', { name: 'Add a person' }).click();
+    await page.getByRole('dialog').getByLabel('E-mail').fill('bob@example.com');
+    await page.getByRole('dialog').getByLabel('Password', { exact: true }).fill('another password');
+    await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
+    await page.getByText('bob@example.com').first().waitFor();
+    await page.getByRole('button', { name: 'Make a token' }).click();
+    await page.getByRole('dialog').getByLabel('Name').fill('grafana');
+    await page.getByRole('button', { name: 'Make it' }).click();
+    assert.match(await page.getByRole('region', { name: 'the token' }).textContent(), /^weir_\S{16,}$/);
+    await page.getByRole('button', { name: 'I have it' }).click();
+    assert.equal(await page.getByText(/weir_\S{16,}/).count(), 0);
+    await page.getByRole('button', { name: 'Delete grafana' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('No tokens yet.').waitFor();
+  },
+
+  'a viewer sees counts and no administration': async (world) => {
+    const page = await person(world);
+    await page.goto(`${world.weir.url}/login`);
+    await page.getByLabel('E-mail').fill('bob@example.com');
+    await page.getByLabel('Password', { exact: true }).fill('wrong password');
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('alert').waitFor();
+    await page.getByLabel('Password', { exact: true }).fill('another password');
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.locator(`[data-site="${site}"]`).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Add a site' }).count(), 0);
+    await page.goto(`${world.weir.url}/settings`);
+    await page.getByRole('heading', { name: 'This weir' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Make a token' }).count(), 0);
+    await page.context().close();
+  },
+
+  'a login that ended asks again and comes back to the same place': async ({ page, weir }) => {
+    await page.goto(`${weir.url}/s/${site}?range=31d`);
+    await page.locator('canvas').waitFor();
+    await page.context().clearCookies();
+    await page.getByRole('radio', { name: '48 hours' }).click();
+    await page.getByText('Your login has ended').waitFor();
+    await logIn(page);
+    await page.waitForURL(`**/s/${site}?range=48h`);
+    await page.locator('canvas').waitFor();
+  },
+
+  'a server that goes away is said so, and the page goes on when it is back': async ({ page, weir, out }) => {
+    await weir.goAway();
+    await page.getByText('weir cannot be reached').waitFor({ timeout: 20_000 });
+    assert.ok(await page.locator('canvas').isVisible(), 'the last figures are gone');
+    await page.screenshot({ path: `${out}away.png` });
+    await weir.comeBack();
+    await page.getByRole('button', { name: 'Try now' }).click({ timeout: 2_000 }).catch(() => {}); // it may have found out by itself
+    await page.getByText('weir cannot be reached').waitFor({ state: 'detached', timeout: 20_000 });
+    await until('the same figures as before', async () => (await figure(page, 'Clicks')) === 3 || figure(page, 'Clicks'));
+  },
+
+  'hits after the return are live again': async (world) => {
+    const before = await figure(world.page, 'Page views');
+    const guest = await visitor(world, '/back');
+    await until('the next page view', async () => (await figure(world.page, 'Page views')) === before + 1 || figure(world.page, 'Page views'), 12_000);
+    await guest.context().close();
+  },
+
+  'every page fits a phone of 360 px': async (world) => {
+    const { page } = world;
+    await page.setViewportSize({ width: 360, height: 740 });
+    for (const path of ['/', `/s/${site}?range=2h`, `/s/${site}/l/menu`, '/s/other.example', '/settings', '/nowhere', '/s/unknown.example']) {
+      await page.goto(world.weir.url + path);
+      await page.locator('h1').first().waitFor({ state: 'attached' });
+      await page.waitForTimeout(250);
+      await noSideways(page);
+    }
+    await page.setViewportSize({ width: 1200, height: 900 });
+  },
+
+  'the keyboard alone gets around': async ({ page, weir }) => {
+    await page.goto(`${weir.url}/s/${site}?range=48h`);
+    await page.locator('canvas').waitFor();
+    await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the figures');
+    await page.getByRole('radio', { name: '48 hours' }).focus();
+    await page.keyboard.press('ArrowRight');
+    await page.waitForURL('**range=31d*');
+    await page.getByRole('button', { name: /^Site/ }).focus();
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/s\/other\.example/);
+    await page.getByRole('button', { name: 'Account and settings' }).click();
+    await page.keyboard.press('Escape');
+    assert.equal(await page.getByRole('link', { name: 'Settings' }).count(), 0);
+  },
+
+  'logging out ends the session': async ({ page, weir }) => {
+    await page.getByRole('button', { name: 'Account and settings' }).click();
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.waitForURL('**/login');
+    await page.goto(`${weir.url}/settings`);
+    await page.waitForURL('**/login?next=%2Fsettings');
+    await noSideways(page);
+    await page.goto(`${weir.url}/setup`);
+    await page.waitForURL('**/login'); // set-up is over
+  },
+
+  'nothing was loaded from elsewhere and nothing broke the content policy': async ({ complaints }) => {
+    assert.deepEqual(complaints, []);
+  },
+};

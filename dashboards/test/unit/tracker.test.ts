@@ -1,0 +1,196 @@
+// The tracker as it is served, in a page made of a few objects. The browser test runs it in Chromium.
+import { readFileSync } from 'node:fs';
+import { runInNewContext } from 'node:vm';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { buildTracker, limitBytes } from '../../scripts/tracker.mjs';
+
+let code = '';
+beforeAll(async () => {
+  const built = await buildTracker(new URL('../../', import.meta.url));
+  code = built.code ?? '';
+  expect(built.gz).toBeLessThanOrEqual(limitBytes);
+  expect(readFileSync(new URL('../../dist/js/weir.js', import.meta.url), 'utf8').trim()).toBe(code);
+});
+
+interface Setup {
+  data?: Record<string, string>;
+  src?: string;
+  href?: string;
+  referrer?: string;
+  webdriver?: boolean;
+  local?: Record<string, string>;
+  session?: Record<string, string>;
+  answer?: () => Promise<{ status: number }>;
+  prerendering?: boolean;
+  before?: (win: Record<string, any>) => void;
+  keepalive?: boolean;
+}
+
+function open(setup: Setup = {}) {
+  const listeners: Record<string, ((event: any) => void)[]> = {};
+  const listen = (type: string, run: (event: any) => void) => (listeners[type] = [...(listeners[type] ?? []), run]);
+  const location = { href: setup.href ?? 'https://example.com/a', hostname: 'example.com' };
+  const sent: { url: string; body: any; options: any }[] = [];
+  const go = (_: unknown, __: string, url?: string) => {
+    if (url) location.href = new URL(url, location.href).href;
+  };
+  const doc = {
+    currentScript: { dataset: setup.data ?? { site: 'example.com' }, src: setup.src ?? 'https://weir.example/js/weir.js' },
+    referrer: setup.referrer ?? 'https://news.example/',
+    prerendering: setup.prerendering ?? false,
+    querySelector: () => null,
+    addEventListener: listen,
+  };
+  class Request {}
+  if (setup.keepalive ?? true) Object.defineProperty(Request.prototype, 'keepalive', { get: () => true });
+  const win: Record<string, any> = {
+    document: doc,
+    location,
+    history: { pushState: go, replaceState: go },
+    navigator: { webdriver: setup.webdriver ?? false, sendBeacon: (url: string, body: string) => sent.push({ url, body: JSON.parse(body), options: 'beacon' }) },
+    localStorage: setup.local ?? {},
+    sessionStorage: setup.session ?? {},
+    console: { info: () => {} },
+    crypto: { getRandomValues: (array: Uint32Array) => array.map(() => Math.random() * 2 ** 32) },
+    URL,
+    Request,
+    Uint32Array,
+    JSON,
+    addEventListener: listen,
+    fetch: (url: string, options: any) => {
+      sent.push({ url, body: JSON.parse(options.body), options });
+      return (setup.answer ?? (async () => ({ status: 202 })))();
+    },
+  };
+  win.window = win;
+  setup.before?.(win);
+  runInNewContext(code, win);
+  return { win, sent, location, fire: (type: string, event: any = {}) => listeners[type]?.forEach((run) => run(event)) };
+}
+
+describe('a page view', () => {
+  it('goes to the place the script came from, as text/plain that needs no preflight, and carries an id', () => {
+    const { sent } = open();
+    expect(sent).toHaveLength(1);
+    expect(sent[0]!.url).toBe('https://weir.example/api/event');
+    expect(sent[0]!.options).toMatchObject({ method: 'POST', keepalive: true, credentials: 'omit' });
+    expect(sent[0]!.options.headers).toBeUndefined();
+    expect(sent[0]!.body).toMatchObject({ n: 'pageview', u: 'https://example.com/a', d: 'example.com', r: 'https://news.example/', v: 1 });
+    expect(sent[0]!.body.id).toMatch(/^\d+(-\d+){3}$/);
+  });
+  it('follows a script that is served below a path of the site itself', () => {
+    expect(open({ src: 'https://example.com/w/js/weir.js' }).sent[0]!.url).toBe('https://example.com/w/api/event');
+    expect(open({ data: { site: 'x', api: 'https://other.example/in' } }).sent[0]!.url).toBe('https://other.example/in');
+  });
+  it('reads the attribute of a Plausible snippet, and the host without any', () => {
+    expect(open({ data: { domain: 'old.example' } }).sent[0]!.body.d).toBe('old.example');
+    expect(open({ data: {} }).sent[0]!.body.d).toBe('example.com');
+  });
+  it('goes by beacon where fetch cannot outlive the page', () => {
+    expect(open({ keepalive: false }).sent[0]!.options).toBe('beacon');
+  });
+});
+
+describe('moving within a page', () => {
+  it('counts each changed address once, with the one before as its referrer', () => {
+    const { win, sent, location, fire } = open();
+    win.history.pushState({}, '', '/b');
+    win.history.replaceState({ scroll: 1 }, '', '/b');
+    win.history.pushState({}, '', '#part');
+    location.href = 'https://example.com/a';
+    fire('popstate');
+    expect(sent.map((hit) => hit.body.u)).toEqual(['https://example.com/a', 'https://example.com/b', 'https://example.com/a']);
+    expect(sent[1]!.body.r).toBe('https://example.com/a');
+    expect(new Set(sent.map((hit) => hit.body.id)).size).toBe(3);
+  });
+  it('counts fragments only when told to', () => {
+    const { win, sent } = open({ data: { site: 'example.com', hash: '' } });
+    win.history.pushState({}, '', '#/cart');
+    expect(sent).toHaveLength(2);
+    expect(sent[1]!.body).toMatchObject({ u: 'https://example.com/a#/cart', h: 1 });
+  });
+  it('counts a page that comes back whole', () => {
+    const { sent, fire } = open();
+    fire('pageshow', { persisted: false });
+    fire('pageshow', { persisted: true });
+    expect(sent).toHaveLength(2);
+  });
+  it('is left to the page with data-manual', () => {
+    const { win, sent } = open({ data: { site: 'example.com', manual: '' } });
+    win.history.pushState({}, '', '/b');
+    expect(sent).toHaveLength(0);
+    win.weir('pageview', { url: 'https://example.com/virtual' });
+    expect(sent[0]!.body).toMatchObject({ n: 'pageview', u: 'https://example.com/virtual', r: 'https://news.example/' });
+  });
+});
+
+describe('custom events', () => {
+  it('carry properties and revenue', () => {
+    const { win, sent } = open();
+    win.weir('Order', { props: { plan: 'pro' }, revenue: { currency: 'EUR', amount: 9.5 }, interactive: false });
+    expect(sent[1]!.body).toMatchObject({ n: 'Order', p: { plan: 'pro' }, $: { currency: 'EUR', amount: 9.5 }, i: false });
+  });
+  it('called before the script is there come after the page view', () => {
+    const { sent } = open({ before: (win) => (win.weir = Object.assign(() => {}, { q: [['Early', { props: { a: 1 } }]] })) });
+    expect(sent.map((hit) => hit.body.n)).toEqual(['pageview', 'Early']);
+    expect(sent[1]!.body.p).toEqual({ a: 1 });
+  });
+});
+
+describe('what is not counted', () => {
+  it('is one\'s own visits', () => expect(open({ local: { weir_ignore: 'true' } }).sent).toHaveLength(0));
+  it('is a browser driven by a script', () => expect(open({ webdriver: true }).sent).toHaveLength(0));
+  it('is a page that was prepared and never seen', () => {
+    const { win, sent, fire } = open({ prerendering: true });
+    win.weir('Early');
+    expect(sent).toHaveLength(0);
+    fire('prerenderingchange');
+    expect(sent.map((hit) => hit.body.n)).toEqual(['pageview', 'Early']);
+  });
+});
+
+describe('what could not be sent', () => {
+  const settle = () => new Promise((resolve) => setTimeout(resolve));
+  it('waits in this tab and goes out once more with the same id', async () => {
+    const session = {};
+    const first = open({ session, answer: () => Promise.reject(new Error('offline')) });
+    await settle();
+    const second = open({ session });
+    await settle();
+    expect(second.sent).toHaveLength(2);
+    expect(second.sent[0]!.body.id).toBe(first.sent[0]!.body.id);
+    expect(open({ session }).sent).toHaveLength(1);
+  });
+  it('is kept when the server is busy, not when it refuses', async () => {
+    for (const [status, kept] of [[503, 1], [429, 1], [400, 0], [202, 0]] as const) {
+      const session: Record<string, string> = {};
+      open({ session, answer: async () => ({ status }) });
+      await settle();
+      expect((session.weir ?? '').split('\n').filter(Boolean)).toHaveLength(kept);
+    }
+  });
+  it('is bounded to the last nine', async () => {
+    const session: Record<string, string> = {};
+    const { win } = open({ session, answer: async () => ({ status: 503 }) });
+    for (let i = 0; i < 30; i++) win.weir(`E${i}`);
+    await settle();
+    const kept = session.weir!.split('\n');
+    expect(kept).toHaveLength(9);
+    expect(JSON.parse(kept[8]!).n).toBe('E29');
+  });
+  it('goes out when the network is back', async () => {
+    let up = false;
+    const { sent, fire } = open({ answer: () => (up ? Promise.resolve({ status: 202 }) : Promise.reject(new Error('offline'))) });
+    await settle();
+    up = true;
+    fire('online');
+    expect(sent).toHaveLength(2);
+    expect(sent[1]!.body.id).toBe(sent[0]!.body.id);
+  });
+  it('is let go where the browser forbids storage', async () => {
+    const forbidden = new Proxy({}, { get: () => { throw new Error('SecurityError'); }, set: () => { throw new Error('SecurityError'); } });
+    const { sent } = open({ local: forbidden, session: forbidden, answer: () => Promise.reject(new Error('offline')) });
+    await settle();
+    expect(sent).toHaveLength(1);
+  });
+});
