@@ -10,7 +10,7 @@ var desktopProducts = setOf(`
 	qqbrowser core metasr se ubrowser ucbrowser quark quarkpc samsungbrowser huaweibrowser hbpc whale coc_coc_browser corom coccoc
 	maxthon mxbrowser mxnitro iron chromeplus comodo_dragon dragon slbrowser slbchan lbbrowser bidubrowser theworld 360se 360ee qihu
 	puffin silk silk-accelerated duckduckgo ddg opt opx oprgx opxi edgw edgios edga crios fxios gsa avast avg ccleaner norton
-	avastsecurebrowser atom electron obsidian discord slack teams vscode code notion postman figma
+	avastsecurebrowser atom electron obsidian discord slack teams notion postman figma
 	wechat micromessenger wxwork windowswechat macwechat xweb mmwebsdk mmwebid nettype language abi weixin mobile tablet line dingtalk
 	aliapp alipayclient baidubrowser bdbrowser songbird swiftfox shiretoko namoroka minefield camino flock epic sleipnir lunascape
 	ilunascape netscape navigator rockmelt swing comodo coolnovo sogou sogoumobilebrowser aol aolbuild osk bingsapphire sapphire

@@ -36,13 +36,16 @@ var words = []word{
 	{"harvest", KindAgent},
 	{"heritrix", KindAgent}, {"nutch", KindAgent}, {"qcloudcdn", KindAgent},
 	{"cloudflare", KindMonitor}, {"googleweblight", KindAgent}, {"convertify", KindAgent}, {"firephp", KindAgent}, {"cursor/", KindAgent},
+	{"trae/", KindAgent}, {"windsurf/", KindAgent}, {" code/1.", KindAgent}, {"ips-agent", KindAgent}, {"thousandeyes", KindMonitor},
+	{"datanyze", KindAgent}, {"appinsights", KindMonitor}, {"adbeat", KindAgent}, {"hotjar", KindAgent}, {"watchtowr", KindAgent}, {"(at)", KindAgent},
+	{"nitro-optimizer", KindAgent},
 }
 
 // weakWords speak for a machine too, but occur in names of telephones and apps, so they do not count on a telephone's browser.
 var weakWords = []word{
 	{"feed", KindPreview}, {"rss", KindPreview}, {"monitor", KindMonitor}, {"scan", KindAgent}, {"proxy", KindAgent}, {"research", KindAgent},
 	{"survey", KindAgent}, {"download", KindAgent}, {"audit", KindAgent}, {"optimizer", KindAgent}, {"extract", KindAgent}, {"probe", KindAgent},
-	{"security", KindAgent}, {"archive", KindAgent},
+	{"security", KindAgent}, {"archive", KindAgent}, {"agent", KindAgent},
 }
 
 // except are parts of people's agent strings that hold a word from above.
