@@ -218,3 +218,6 @@ func parseNibbles(precision uint8, data []byte) (registers, error) {
 	}
 	return regs, nil
 }
+
+// IsExact says whether a binary form is of a sketch that counts exactly.
+func IsExact(data []byte) bool { return len(data) == 0 || data[0] == formExact }

@@ -1,0 +1,17 @@
+package rollup
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrNoSite is returned for a site that does not exist.
+var ErrNoSite = errors.New("there is no such site")
+
+// InvalidError is returned for a question that makes no sense.
+type InvalidError struct {
+	Field  string // of Query, as it is called in the API
+	Reason string
+}
+
+func (e *InvalidError) Error() string { return fmt.Sprintf("%s: %s", e.Field, e.Reason) }

@@ -1,0 +1,184 @@
+// Package oracle counts hits the slow and plain way, for tests to compare with: it keeps every hit and goes through all of them for every
+// question. It shares no code with the counting room but the zones, which have their own tests.
+package oracle
+
+import (
+	"fmt"
+	"sort"
+	"time"
+
+	"github.com/weir-analytics/weir/ingest/hit"
+	"github.com/weir-analytics/weir/rollup/zone"
+)
+
+// Oracle holds hits in the order they were logged, by partition.
+type Oracle struct {
+	hits []hit.Hit
+	seen map[string]bool
+	high map[string]uint64
+	// Zones of the sites.
+	Zones map[uint32]string
+}
+
+// New returns an empty oracle.
+func New(zones map[uint32]string) *Oracle {
+	return &Oracle{seen: map[string]bool{}, high: map[string]uint64{}, Zones: zones}
+}
+
+// Add logs a hit in a partition. It returns whether the hit counts.
+func (o *Oracle) Add(partition int32, h hit.Hit) bool {
+	switch {
+	case h.ClientID != "":
+		key := fmt.Sprint(partition, "/", h.SiteID, "/", h.ClientID)
+		if o.seen[key] {
+			return false
+		}
+		o.seen[key] = true
+	case h.ID.Source != "":
+		key := fmt.Sprint(partition, "/", h.ID.Source)
+		if h.ID.Seq <= o.high[key] {
+			return false
+		}
+		o.high[key] = h.ID.Seq
+	}
+	if _, ok := o.Zones[h.SiteID]; !ok || h.Kind == hit.Engagement || h.TimeMs > h.ReceivedMs+300_000 || h.TimeMs < 631152000000 {
+		return false
+	}
+	o.hits = append(o.hits, h)
+	return true
+}
+
+// Len returns how many hits count.
+func (o *Oracle) Len() int { return len(o.hits) }
+
+// Counts is what is counted of a row.
+type Counts struct {
+	Hits, Humans, Bots, Visitors, Pageviews, Events, Clicks int64
+}
+
+// Cell names a row of an answer: start of the window (seconds since 1970, 0 for the whole range) and key.
+type Cell struct {
+	Start int64
+	Key   string
+}
+
+// Question is what can be asked.
+type Question struct {
+	Site     uint32
+	Link     string
+	By       string
+	Every    zone.Unit // 0: the whole range
+	From, To int64     // seconds since 1970; equal: everything
+}
+
+// Count goes through all hits.
+func (o *Oracle) Count(q Question) map[Cell]Counts {
+	z, err := zone.Load(o.Zones[q.Site])
+	if err != nil {
+		panic(err)
+	}
+	rows := map[Cell]Counts{}
+	people := map[Cell]map[string]bool{}
+	for i := range o.hits {
+		h := &o.hits[i]
+		at := floorDiv(h.TimeMs, 60_000) * 60
+		if h.SiteID != q.Site || q.Link != "" && h.Link != q.Link || q.From != q.To && (at < q.From || at >= q.To) {
+			continue
+		}
+		key, ok := keyOf(q.By, h)
+		if !ok {
+			continue
+		}
+		cell := Cell{Key: key}
+		if q.Every != 0 {
+			cell.Start = z.Window(q.Every, at).Start
+		}
+		c := rows[cell]
+		c.Hits++
+		if h.Bot {
+			c.Bots++
+		} else {
+			c.Humans++
+			known := true
+			switch h.Kind {
+			case hit.Pageview:
+				c.Pageviews++
+			case hit.Event:
+				c.Events++
+			case hit.Click:
+				c.Clicks++
+			default:
+				known = false
+			}
+			if known && h.Visitor != 0 {
+				if people[cell] == nil {
+					people[cell] = map[string]bool{}
+				}
+				day := time.Unix(at, 0).In(z.Location()).Format("2006-01-02")
+				people[cell][fmt.Sprint(day, h.Visitor)] = true
+			}
+		}
+		rows[cell] = c
+	}
+	for cell, c := range rows {
+		c.Visitors = int64(len(people[cell]))
+		rows[cell] = c
+	}
+	return rows
+}
+
+func keyOf(by string, h *hit.Hit) (string, bool) {
+	or := func(s, other string) string {
+		if s == "" {
+			return other
+		}
+		return s
+	}
+	switch by {
+	case "":
+		return "", true
+	case "country":
+		return or(h.Country, "??"), true
+	case "browser":
+		return or(h.Browser, "(unknown)"), true
+	case "os":
+		return or(h.OS, "(unknown)"), true
+	case "device":
+		return or(h.Device, "(unknown)"), true
+	case "page":
+		return or(h.Path, "/"), h.Kind == hit.Pageview
+	case "referrer":
+		key := or(h.RefHost, "(direct)")
+		if h.RefHost != "" && (h.RefHost == h.Host || h.RefHost == h.Site) {
+			key = "(internal)"
+		}
+		return key, !h.Bot
+	case "link":
+		return h.Link, h.Link != ""
+	default:
+		panic("no report " + by)
+	}
+}
+
+// Bounds returns the first and the last minute with a hit of a site.
+func (o *Oracle) Bounds(site uint32) (first, last int64, ok bool) {
+	var minutes []int64
+	for i := range o.hits {
+		if o.hits[i].SiteID == site {
+			minutes = append(minutes, floorDiv(o.hits[i].TimeMs, 60_000)*60)
+		}
+	}
+	if len(minutes) == 0 {
+		return 0, 0, false
+	}
+	sort.Slice(minutes, func(i, j int) bool { return minutes[i] < minutes[j] })
+	return minutes[0], minutes[len(minutes)-1], true
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}

@@ -1,0 +1,274 @@
+package rollup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weir-analytics/weir/ingest/hit"
+	"github.com/weir-analytics/weir/raftfsm/state"
+	"github.com/weir-analytics/weir/rollup/internal/oracle"
+	"github.com/weir-analytics/weir/rollup/zone"
+)
+
+// bench is a log, sites, and the counting room on them.
+type bench struct {
+	t      testing.TB
+	log    *kfake.Cluster
+	seeds  []string
+	sites  *fixedSites
+	dir    string
+	oracle *oracle.Oracle
+
+	client *kgo.Client // of the test
+	ends   map[int32]int64
+
+	room *Rollup
+	stop func()
+}
+
+type fixedSites struct {
+	mu    sync.Mutex
+	state *state.State
+}
+
+func (s *fixedSites) State() *state.State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+var zones = map[uint32]string{1: "UTC", 2: "Europe/Berlin", 3: "Asia/Kathmandu", 4: "Australia/Lord_Howe", 5: "America/St_Johns"}
+
+func sitesOf(zones map[uint32]string) *fixedSites {
+	s := &state.State{Sites: map[state.SiteID]state.Site{}, NextSiteID: 1}
+	for id, name := range zones {
+		s.Sites[id] = state.Site{ID: id, Name: fmt.Sprintf("site%d.example", id), Timezone: name, Generation: 1}
+		s.NextSiteID = max(s.NextSiteID, id+1)
+	}
+	s.Reindex()
+	return &fixedSites{state: s}
+}
+
+// logger prints what the room says when tests are verbose.
+func logger(t testing.TB) *slog.Logger {
+	out := io.Discard
+	if testing.Verbose() {
+		out = os.Stderr
+	}
+	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelInfo}))
+}
+
+func newBench(t testing.TB) *bench {
+	t.Helper()
+	log, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(log.Close)
+	b := &bench{t: t, log: log, seeds: log.ListenAddrs(), sites: sitesOf(zones), dir: t.TempDir(), ends: map[int32]int64{}, oracle: oracle.New(zones)}
+	b.client, err = kgo.NewClient(kgo.SeedBrokers(b.seeds...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.client.Close)
+	admin := kadm.NewClient(b.client)
+	for _, topic := range Topics() {
+		if _, err := admin.CreateTopic(context.Background(), topic.Partitions, 1, nil, topic.Name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b
+}
+
+// start opens the room and runs it.
+func (b *bench) start() {
+	b.t.Helper()
+	room, err := Open(Config{Seeds: b.seeds, Sites: b.sites, Dir: b.dir, Log: logger(b.t), Registry: prometheus.NewRegistry()})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- room.Run(ctx) }()
+	b.room = room
+	stopped := false
+	b.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			b.t.Errorf("Run: %v", err)
+		}
+		if err := room.Close(); err != nil {
+			b.t.Errorf("Close: %v", err)
+		}
+	}
+	b.t.Cleanup(b.stop)
+}
+
+// send logs hits and tells the oracle.
+func (b *bench) send(traffic *oracle.Traffic, n int) {
+	b.t.Helper()
+	var records []*kgo.Record
+	for range n {
+		partition, h := traffic.Next(Partitions)
+		b.oracle.Add(partition, h)
+		records = append(records, &kgo.Record{Topic: TopicEvents, Partition: partition, Value: hit.Append(nil, &h)})
+		b.ends[partition]++
+	}
+	b.sendRecords(records)
+}
+
+func (b *bench) sendRecords(records []*kgo.Record) {
+	b.t.Helper()
+	if err := b.client.ProduceSync(context.Background(), records...).FirstErr(); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// settle waits until everything that was sent is counted.
+func (b *bench) settle() {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	if err := b.room.WaitFor(ctx, b.ends); err != nil {
+		b.t.Fatalf("wait until all is counted: %v", err)
+	}
+}
+
+var reports = []string{"", "country", "browser", "os", "device", "page", "referrer", "link"}
+
+// check compares all reports of all sites with the oracle: over everything, over odd ranges, and by each unit.
+func (b *bench) check(rng *rand.Rand) {
+	b.t.Helper()
+	for _, site := range slices.Sorted(maps.Keys(b.oracle.Zones)) {
+		first, last, ok := b.oracle.Bounds(site)
+		gotFirst, gotLast, gotOK := b.room.Bounds(site)
+		if ok != gotOK || ok && (gotFirst.Unix() != first || gotLast.Unix() != last+60) {
+			b.t.Errorf("site %d: bounds %v to %v (%v), want %v to %v", site, gotFirst, gotLast, gotOK, time.Unix(first, 0).UTC(), time.Unix(last+60, 0).UTC())
+		}
+		for _, by := range reports {
+			b.compare(oracle.Question{Site: site, By: by})
+			for _, every := range []zone.Unit{zone.Minute, zone.Hour, zone.Day, zone.Month} {
+				b.compare(oracle.Question{Site: site, By: by, Every: every})
+			}
+			from := first + rng.Int64N(last-first+1)/60*60
+			b.compare(oracle.Question{Site: site, By: by, From: from, To: from + 60 + rng.Int64N(last-from+120)/60*60})
+			b.compare(oracle.Question{Site: site, By: by, Every: zone.Day, From: from, To: from + 60 + rng.Int64N(last-from+120)/60*60})
+		}
+		for _, by := range []string{"", "country", "referrer"} {
+			b.compare(oracle.Question{Site: site, By: by, Link: "l1"})
+			b.compare(oracle.Question{Site: site, By: by, Link: "l2", Every: zone.Hour})
+		}
+	}
+}
+
+func (b *bench) compare(q oracle.Question) {
+	b.t.Helper()
+	ask := Query{Site: q.Site, Link: q.Link, By: q.By}
+	if q.Every != 0 {
+		ask.Every = q.Every.String()
+	}
+	if q.From != q.To {
+		ask.From, ask.To = time.Unix(q.From, 0), time.Unix(q.To, 0)
+	}
+	answer, err := b.room.Query(context.Background(), ask)
+	if err != nil {
+		b.t.Fatalf("%+v: %v", ask, err)
+	}
+	want := b.oracle.Count(q)
+	got := map[oracle.Cell]oracle.Counts{}
+	for _, r := range answer.Rows {
+		if r.Hits == 0 && q.By == "" && q.Every == 0 {
+			continue
+		}
+		cell := oracle.Cell{Key: r.Key}
+		if q.Every != 0 {
+			cell.Start = r.Start.Unix()
+		}
+		if _, twice := got[cell]; twice {
+			b.t.Errorf("%+v: row %+v comes twice", ask, cell)
+		}
+		got[cell] = oracle.Counts{Hits: r.Hits, Humans: r.Humans, Bots: r.Bots, Visitors: r.Visitors, Pageviews: r.Pageviews, Events: r.Events, Clicks: r.Clicks}
+	}
+	wrong := 0
+	for cell, w := range want {
+		if got[cell] != w {
+			if wrong++; wrong < 4 {
+				b.t.Errorf("%+v: row %+v is %+v, want %+v", ask, cell, got[cell], w)
+			}
+		}
+	}
+	for cell, g := range got {
+		if _, ok := want[cell]; !ok {
+			if wrong++; wrong < 4 {
+				b.t.Errorf("%+v: row %+v is %+v, want none", ask, cell, g)
+			}
+		}
+	}
+	if wrong > 0 {
+		b.t.Errorf("%+v: %d rows of %d are wrong", ask, wrong, len(want))
+	}
+}
+
+func traffic(seed uint64, span time.Duration) *oracle.Traffic {
+	return &oracle.Traffic{Rand: rand.New(rand.NewPCG(seed, 1)), Sites: zones, Start: 1761433200_000, Span: span.Milliseconds()} // the night clocks go back in Berlin
+}
+
+func TestCountsEqualTheOracle(t *testing.T) {
+	b := newBench(t)
+	b.start()
+	tr := traffic(1, 40*24*time.Hour)
+	for range 5 {
+		b.send(tr, 1000)
+		b.settle()
+	}
+	b.check(rand.New(rand.NewPCG(1, 1)))
+}
+
+// TestRestartsLeaveCountsExact: the room is stopped again and again in the middle of its work, and comes back with the table it had, an
+// older one, or none.
+func TestRestartsLeaveCountsExact(t *testing.T) {
+	b := newBench(t)
+	tr := traffic(2, 3*24*time.Hour)
+	rng := rand.New(rand.NewPCG(2, 2))
+	old := filepath.Join(t.TempDir(), "old")
+	for life := range 8 {
+		b.start()
+		b.send(tr, 400)
+		time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond) // stop anywhere
+		b.stop()
+		switch life {
+		case 2:
+			if err := os.CopyFS(old, os.DirFS(b.dir)); err != nil {
+				t.Fatal(err)
+			}
+		case 4:
+			b.dir = old
+		case 6:
+			b.dir = t.TempDir()
+		}
+		b.send(tr, 50)
+	}
+	b.start()
+	b.settle()
+	b.check(rng)
+}

@@ -1,0 +1,194 @@
+package rollup
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weir-analytics/weir/raftfsm/state"
+	"github.com/weir-analytics/weir/rollup/feed"
+	"github.com/weir-analytics/weir/rollup/fold"
+	"github.com/weir-analytics/weir/rollup/table"
+	"github.com/weir-analytics/weir/rollup/tally"
+)
+
+// Sites tells which sites there are. The state of the node's controller is one.
+type Sites interface{ State() *state.State }
+
+// Config says where the log is, where the table may be, and who asks.
+type Config struct {
+	Seeds  []string                                                          // HOST:PORT of the log's brokers
+	Dialer func(ctx context.Context, network, host string) (net.Conn, error) // nil: plain TCP
+	Opts   []kgo.Opt                                                         // TLS, SASL and the like
+	Sites  Sites
+	Dir    string // of the table; made if it does not exist
+
+	TableCacheBytes int64 // blocks of the table in memory; 0 is 32 MiB
+	FoldCacheBytes  int   // windows in memory, of each partition and length; 0 is 8 MiB
+
+	Now      func() time.Time      // nil: time.Now
+	Log      *slog.Logger          // nil: slog.Default
+	Registry prometheus.Registerer // nil: metrics are counted and not shown
+}
+
+// Rollup is the counting room of one node. Make it with Open, call Run once, then Close. Everything else is safe for concurrent use.
+type Rollup struct {
+	cfg   Config
+	log   feed.Log
+	table *table.Table
+	tally *tally.Tally
+	folds []*fold.Fold
+	feeds *feed.Metrics
+	ends  ends
+	ready atomic.Bool
+}
+
+// Open opens the table. It starts nothing and does not need the log yet.
+func Open(cfg Config) (*Rollup, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the directory of the table of counts: %w", err)
+	}
+	logger := cfg.Log.With("room", "rollup")
+	r := &Rollup{cfg: cfg, log: feed.Log{Seeds: cfg.Seeds, Dialer: cfg.Dialer, Opts: cfg.Opts, Logger: logger}, feeds: feed.NewMetrics(cfg.Registry)}
+	r.ends.now = cfg.Now
+	var err error
+	r.table, err = table.Open(table.Config{Dir: filepath.Join(cfg.Dir, "table"), Log: r.log, Topics: unitTopics, CacheBytes: cfg.TableCacheBytes,
+		Metrics: table.NewMetrics(cfg.Registry), Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	r.tally = &tally.Tally{Log: r.log, Events: TopicEvents, Deltas: TopicDeltas, Sites: cfg.Sites, Store: r.table.Identities(),
+		Metrics: tally.NewMetrics(cfg.Registry), Logger: logger}
+	metrics := fold.NewMetrics(cfg.Registry)
+	for unit, topic := range unitTopics {
+		r.folds = append(r.folds, &fold.Fold{Log: r.log, Deltas: TopicDeltas, Topic: topic, Unit: unit, Sites: cfg.Sites, Table: r.table,
+			Cache: cfg.FoldCacheBytes, Metrics: metrics, Logger: logger})
+	}
+	return r, nil
+}
+
+// Run counts until ctx ends. It waits for the log and its topics, and starts over by itself after errors, so it returns only the cause of
+// ctx, or an error of the local disk.
+func (r *Rollup) Run(ctx context.Context) error {
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return r.table.Run(ctx) })
+	group.Go(func() error {
+		return feed.New(feed.Config{Log: r.log, Group: GroupTally, Topic: TopicEvents, Open: r.tally.Open, Metrics: r.feeds}).Run(ctx)
+	})
+	for _, f := range r.folds {
+		group.Go(func() error {
+			return feed.New(feed.Config{Log: r.log, Group: unitGroups[f.Unit], Topic: TopicDeltas, Open: f.Open, Metrics: r.feeds}).Run(ctx)
+		})
+	}
+	group.Go(func() error { return r.ends.run(ctx, r.log) })
+	r.ready.Store(true)
+	defer r.ready.Store(false)
+	return group.Wait()
+}
+
+// Ready says whether counting runs, and if not, what it waits for.
+func (r *Rollup) Ready() (bool, string) {
+	if r.ready.Load() {
+		return true, ""
+	}
+	return false, "counting waits for the topics of the log"
+}
+
+// Close closes the table. Run must have returned.
+func (r *Rollup) Close() error { return r.table.Close() }
+
+// prepare waits until the topics are there, and empties what the table has of topics that are gone.
+func (r *Rollup) prepare(ctx context.Context) error {
+	client, err := r.log.Client()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		ids, err := findTopics(ctx, kadm.NewClient(client))
+		if err == nil {
+			return r.table.Fit(ids, TopicEvents)
+		}
+		r.log.Logger.Debug("counting waits for the log", "err", err)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(wait):
+		}
+	}
+}
+
+// findTopics returns the ids of the topics, and an error while one is missing or has another number of partitions than the rest.
+func findTopics(ctx context.Context, admin *kadm.Client) (map[string][16]byte, error) {
+	names := []string{TopicEvents, TopicDeltas, TopicMinute, TopicHour, TopicDay}
+	topics, err := admin.ListTopics(ctx, names...)
+	if err != nil {
+		return nil, fmt.Errorf("ask for topics: %w", err)
+	}
+	ids := map[string][16]byte{}
+	for _, name := range names {
+		topic, ok := topics[name]
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("topic %s is missing", name)
+		case topic.Err != nil:
+			return nil, fmt.Errorf("topic %s: %w", name, topic.Err)
+		case len(topic.Partitions) != len(topics[TopicEvents].Partitions):
+			return nil, fmt.Errorf("topic %s has %d partitions and %s has %d; the numbers have to be equal", name, len(topic.Partitions),
+				TopicEvents, len(topics[TopicEvents].Partitions))
+		}
+		ids[name] = topic.ID
+	}
+	return ids, nil
+}
+
+// WaitFor returns when every event before the given offset of each partition of events is in the counts of every length of windows.
+func (r *Rollup) WaitFor(ctx context.Context, offsets map[int32]int64) error {
+	for {
+		changed := r.table.Changed()
+		done, err := r.countedTo(offsets)
+		if err != nil || done {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-changed:
+		}
+	}
+}
+
+func (r *Rollup) countedTo(offsets map[int32]int64) (bool, error) {
+	for partition, offset := range offsets {
+		for unit := range unitTopics {
+			progress, _, err := r.table.Progress(unit, partition)
+			if err != nil || progress.SourceTo < offset {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// Watch returns a channel that gets a token when counts of a site changed, and a function that ends the watch. A token that was not
+// taken stands for all changes since.
+func (r *Rollup) Watch(site state.SiteID) (<-chan struct{}, func()) { return r.table.Watch(site) }
