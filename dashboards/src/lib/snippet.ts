@@ -6,7 +6,7 @@ const attribute = (text: string): string => text.replace(/[&<>"]/g, (letter) => 
 export const script = (site: string, origin: string): string => `<script defer data-site="${attribute(site)}" src="${origin}/js/weir.js"></script>`;
 
 export const pixel = (site: string, origin: string): string =>
-  `<noscript><img src="${origin}/p.gif?site=${encodeURIComponent(site)}" alt="" width="1" height="1"></noscript>`;
+  `<noscript><img src="${origin}/p.gif?d=${encodeURIComponent(site)}" alt="" width="1" height="1"></noscript>`;
 
 export const clicks = (site: string, origin: string): string =>
   [
