@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"github.com/oschwald/maxminddb-golang/v2"
 )
@@ -22,6 +23,9 @@ const maxPlaces = 1 << 16
 // database is one open file. Safe for concurrent use.
 type database struct {
 	reader *maxminddb.Reader
+
+	flattened bool                 // an attempt to build flat was made; only Places.Run reads and sets it
+	flat      atomic.Pointer[flat] // of the IPv4 addresses; nil until it is built, or when it is not worth it
 
 	mu     sync.RWMutex
 	places map[uintptr]Place // by offset of the record; decoding is the larger part of a look-up
@@ -97,7 +101,25 @@ func after(addr netip.Addr, network netip.Prefix) (netip.Addr, bool) {
 	return next, next.IsValid()
 }
 
-// find returns the place of an address; an address that is not in the database, or whose record is damaged, has none.
+// findFast returns the place of an address from the fastest table there is.
+func (db *database) findFast(addr netip.Addr) Place {
+	if addr.Is4() {
+		if f := db.flat.Load(); f != nil {
+			return f.find(addr)
+		}
+	}
+	return db.find(addr)
+}
+
+// flatten builds the table of IPv4 addresses.
+func (db *database) flatten() {
+	defer func() { _ = recover() }() // a damaged file keeps to its search tree
+	if f := buildFlat(db); f != nil {
+		db.flat.Store(f)
+	}
+}
+
+// find looks an address up in the search tree; an address that is not in the database, or whose record is damaged, has none.
 func (db *database) find(addr netip.Addr) (place Place) {
 	defer func() {
 		if recover() != nil {

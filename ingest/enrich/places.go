@@ -71,7 +71,7 @@ func (p *Places) Find(addr netip.Addr) Place {
 	if current.db == nil || !addr.IsValid() || addr.IsPrivate() || addr.IsLoopback() {
 		return Place{}
 	}
-	return current.db.find(addr)
+	return current.db.findFast(addr)
 }
 
 // Status returns what is in use.
@@ -81,8 +81,10 @@ func (p *Places) Status() PlacesStatus {
 	return status
 }
 
-// Run loads the file again whenever it changes, appears or was not usable before, until ctx ends. It returns nil.
+// Run builds the fast table, and loads the file again whenever it changes, appears or was not usable before, until ctx ends. It returns
+// nil.
 func (p *Places) Run(ctx context.Context) error {
+	p.flatten()
 	if p.file == "" {
 		<-ctx.Done()
 		return nil
@@ -95,7 +97,16 @@ func (p *Places) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 			p.reload()
+			p.flatten()
 		}
+	}
+}
+
+// flatten builds the fast table of a database that has none, once.
+func (p *Places) flatten() {
+	if current := p.current.Load(); current.db != nil && !current.db.flattened {
+		current.db.flattened = true
+		current.db.flatten()
 	}
 }
 

@@ -67,6 +67,41 @@ func TestPlacesAreAsTheTruthSays(t *testing.T) {
 	}
 }
 
+func TestTheFastTableSaysTheSame(t *testing.T) {
+	dir := filepath.Join(corpus(t), "geoip", "mmdb")
+	for _, name := range []string{"GeoIP2-Country-Test.mmdb", "GeoLite2-City-Test.mmdb", ""} {
+		file := name
+		if name != "" {
+			file = filepath.Join(dir, name)
+		}
+		db := open(t, file).current.Load().db
+		if db == nil {
+			continue
+		}
+		db.flatten()
+		f := db.flat.Load()
+		if f == nil {
+			t.Fatalf("%q: no table", name)
+		}
+		check := func(n uint32) {
+			addr := netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
+			if got, want := f.find(addr), db.find(addr); got != want {
+				t.Fatalf("%q: %s: got %+v, want %+v", name, addr, got, want)
+			}
+		}
+		for i, last := range f.last {
+			if i%(1+len(f.last)/20_000) == 0 {
+				check(last)
+				check(last + 1)
+				check(last - 1)
+			}
+		}
+		for n := uint32(1); n < 50_000; n++ {
+			check(n * 2654435761)
+		}
+	}
+}
+
 func TestDamagedDatabasesAreRefusedOrUnknown(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(corpus(t), "geoip", "corrupt", "*.mmdb"))
 	if err != nil || len(files) == 0 {
@@ -90,6 +125,8 @@ func tryAll(data []byte) (usable bool) {
 	for _, addr := range []string{"1.1.1.1", "81.2.69.142", "216.160.83.56", "2001:218::1", "::1.1.1.1", "255.255.255.255", "::", "ffff::"} {
 		db.find(netip.MustParseAddr(addr))
 	}
+	db.flatten()
+	db.findFast(netip.MustParseAddr("81.2.69.142"))
 	return true
 }
 
@@ -191,8 +228,17 @@ func FuzzOpenDatabase(f *testing.F) {
 func BenchmarkFind(b *testing.B) {
 	places := open(b, filepath.Join(corpus(b), "geoip", "mmdb", "GeoIP2-Country-Test.mmdb"))
 	addr := netip.MustParseAddr("81.2.69.142")
-	b.ReportAllocs()
-	for b.Loop() {
-		places.Find(addr)
-	}
+	b.Run("tree", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			places.Find(addr)
+		}
+	})
+	places.flatten()
+	b.Run("table", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			places.Find(addr)
+		}
+	})
 }
