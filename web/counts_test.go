@@ -92,6 +92,14 @@ func TestOpenRangeGoesFromTheFirstHitToTheEndOfTheBucket(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.query, got, c.want)
 		}
 	}
+	n.rollup.last = at("2026-07-01T13:00:00Z") // the minute that ends the hour is not the next hour
+	if got := ask("every=hour"); !strings.Contains(got, `"to":"2026-07-01T15:00:00+02:00"`) {
+		t.Errorf("last minute of an hour: %s", got)
+	}
+	n.rollup.last = at("2026-07-01T13:01:00Z")
+	if got := ask("every=hour"); !strings.Contains(got, `"to":"2026-07-01T16:00:00+02:00"`) {
+		t.Errorf("a clock that is ahead: %s", got)
+	}
 	n.rollup.first = at("2020-01-01T00:00:00Z")
 	if got := ask("every=minute"); !strings.Contains(got, `"field":"every"`) || !strings.Contains(got, "more than 100000 rows") {
 		t.Errorf("years by minute: %s", got)

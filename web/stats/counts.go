@@ -132,7 +132,7 @@ func (s *Stats) resolveRange(site state.SiteID, p *params, cal calendar, now tim
 	if p.to.IsZero() {
 		latest := now
 		if any && last.After(latest) { // a sender whose clock is ahead
-			latest = last
+			latest = last.Add(-time.Nanosecond)
 		}
 		if p.from.After(latest) {
 			latest = p.from

@@ -13,7 +13,7 @@ type Rollup interface {
 	Query(ctx context.Context, q Query) (Answer, error)
 	// Now returns the counts of the last minutes of a site.
 	Now(site state.SiteID) (NowCounts, error)
-	// Bounds returns when the first and the last hit of a site were; ok is false when there is none.
+	// Bounds returns the start of the first minute with a hit and the end of the last one; ok is false when there is none.
 	Bounds(site state.SiteID) (first, last time.Time, ok bool)
 }
 
