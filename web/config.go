@@ -12,6 +12,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weir-analytics/weir/raftfsm"
+	"github.com/weir-analytics/weir/rollup"
 	"github.com/weir-analytics/weir/web/admin"
 	"github.com/weir-analytics/weir/web/auth"
 	"github.com/weir-analytics/weir/web/live"
@@ -23,7 +25,7 @@ type Controller interface {
 	admin.Controller
 }
 
-// Rollup is what web needs of the counts.
+// Rollup is what web needs of the counts; rollup.Rollup is one.
 type Rollup interface {
 	live.Rollup
 	admin.Rollup
@@ -114,3 +116,8 @@ func peer(r *http.Request) Client {
 	forwarded := r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" || r.Header.Get("X-Real-Ip") != ""
 	return Client{Addr: addr, Direct: addr.IsLoopback() && !forwarded}
 }
+
+var (
+	_ Controller = (*raftfsm.Controller)(nil)
+	_ Rollup     = (*rollup.Rollup)(nil)
+)

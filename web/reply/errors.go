@@ -52,11 +52,14 @@ func RateLimited(wait time.Duration, format string, args ...any) *Error {
 	return &Error{Status: http.StatusTooManyRequests, Code: "rate_limited", RetryAfter: wait, Message: fmt.Sprintf(format, args...)}
 }
 
-// From turns any error into the one a client gets. It is the only place where errors of other rooms meet HTTP.
+// From turns any error into the one a client gets. rooms.go holds the table of other rooms.
 func From(err error) *Error {
 	var own *Error
 	var tooLarge *http.MaxBytesError
 	if e := fromController(err); e != nil { // first: ErrOutcomeUnknown may wrap the end of a context
+		return e
+	}
+	if e := fromRollup(err); e != nil {
 		return e
 	}
 	switch {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-analytics/weir/raftfsm/state"
+	"github.com/weir-analytics/weir/rollup"
 )
 
 // Rollup is what the counts come from. All methods may be called from several goroutines.
@@ -17,38 +18,17 @@ type Rollup interface {
 	Bounds(site state.SiteID) (first, last time.Time, ok bool)
 }
 
-// Query is a question about the counts of one site.
-type Query struct {
-	Site  state.SiteID
-	Link  string // "" is the whole site
-	By    string // "" is one row for everything
-	Every string // "" is the whole range; minute, hour, day, month
-	From  time.Time
-	To    time.Time // excluded
-	Limit int       // 0 is all
-}
-
-// Row is one line of an answer.
-type Row struct {
-	Key                                                     string
-	Start                                                   time.Time // of the bucket, zero without Every
-	Hits, Humans, Bots, Visitors, Pageviews, Events, Clicks int64
-}
-
-// Answer is what a Query gives.
-type Answer struct {
-	From, To    time.Time
-	Timezone    string
-	CompleteTo  time.Time
-	Rows        []Row
-	VisitorsAre string // exact, union, sum of daily
-}
-
-// NowCounts are the counts of the last minutes.
-type NowCounts struct {
-	Visitors5m, Visitors30m, Hits1m, Hits30m int64
-	CompleteTo                               time.Time
-}
+// What is asked and answered is the counting room's; these names save readers of this package the way there.
+type (
+	// Query is a question about the counts of one site.
+	Query = rollup.Query
+	// Answer is what a Query gives.
+	Answer = rollup.Answer
+	// Row is one line of an answer.
+	Row = rollup.Row
+	// NowCounts are the counts of the last minutes.
+	NowCounts = rollup.NowCounts
+)
 
 // Sites finds sites in the cluster state.
 type Sites interface {

@@ -7,7 +7,20 @@ import (
 
 	"github.com/weir-analytics/weir/raftfsm"
 	"github.com/weir-analytics/weir/raftfsm/state"
+	"github.com/weir-analytics/weir/rollup"
 )
+
+// fromRollup maps what a question about counts can fail with, or returns nil for anything else.
+func fromRollup(err error) *Error {
+	var invalid *rollup.InvalidError
+	switch {
+	case errors.As(err, &invalid):
+		return Invalid(invalid.Field, "%s", invalid.Error())
+	case errors.Is(err, rollup.ErrNoSite):
+		return NotFound("the site was deleted")
+	}
+	return nil
+}
 
 // fromController maps what a change of the cluster state can fail with, or returns nil for anything else.
 func fromController(err error) *Error {
