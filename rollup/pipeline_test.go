@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weir-analytics/weir/ingest/hit"
@@ -29,8 +27,7 @@ import (
 // bench is a log, sites, and the counting room on them.
 type bench struct {
 	t      testing.TB
-	log    *kfake.Cluster
-	seeds  []string
+	log    *testLog
 	sites  *fixedSites
 	dir    string
 	oracle *oracle.Oracle
@@ -74,32 +71,25 @@ func logger(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelInfo}))
 }
 
-func newBench(t testing.TB) *bench {
+func newBench(t testing.TB, log *testLog) *bench {
 	t.Helper()
-	log, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
+	b := &bench{t: t, log: log, sites: sitesOf(zones), dir: t.TempDir(), ends: map[int32]int64{}, oracle: oracle.New(zones)}
+	opts := []kgo.Opt{kgo.SeedBrokers(log.seeds...), kgo.RecordPartitioner(kgo.ManualPartitioner())}
+	if log.dial != nil {
+		opts = append(opts, kgo.Dialer(log.dial))
 	}
-	t.Cleanup(log.Close)
-	b := &bench{t: t, log: log, seeds: log.ListenAddrs(), sites: sitesOf(zones), dir: t.TempDir(), ends: map[int32]int64{}, oracle: oracle.New(zones)}
-	b.client, err = kgo.NewClient(kgo.SeedBrokers(b.seeds...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
+	var err error
+	if b.client, err = kgo.NewClient(opts...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.client.Close)
-	admin := kadm.NewClient(b.client)
-	for _, topic := range Topics() {
-		if _, err := admin.CreateTopic(context.Background(), topic.Partitions, 1, nil, topic.Name); err != nil {
-			t.Fatal(err)
-		}
-	}
 	return b
 }
 
 // start opens the room and runs it.
 func (b *bench) start() {
 	b.t.Helper()
-	room, err := Open(Config{Seeds: b.seeds, Sites: b.sites, Dir: b.dir, Log: logger(b.t), Registry: prometheus.NewRegistry()})
+	room, err := Open(Config{Seeds: b.log.seeds, Dialer: b.log.dial, Sites: b.sites, Dir: b.dir, Log: logger(b.t), Registry: prometheus.NewRegistry()})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -234,41 +224,45 @@ func traffic(seed uint64, span time.Duration) *oracle.Traffic {
 }
 
 func TestCountsEqualTheOracle(t *testing.T) {
-	b := newBench(t)
-	b.start()
-	tr := traffic(1, 40*24*time.Hour)
-	for range 5 {
-		b.send(tr, 1000)
-		b.settle()
-	}
-	b.check(rand.New(rand.NewPCG(1, 1)))
+	onEachLog(t, func(t *testing.T, log *testLog) {
+		b := newBench(t, log)
+		b.start()
+		tr := traffic(1, 40*24*time.Hour)
+		for range 5 {
+			b.send(tr, 1000)
+			b.settle()
+		}
+		b.check(rand.New(rand.NewPCG(1, 1)))
+	})
 }
 
 // TestRestartsLeaveCountsExact: the room is stopped again and again in the middle of its work, and comes back with the table it had, an
 // older one, or none.
 func TestRestartsLeaveCountsExact(t *testing.T) {
-	b := newBench(t)
-	tr := traffic(2, 3*24*time.Hour)
-	rng := rand.New(rand.NewPCG(2, 2))
-	old := filepath.Join(t.TempDir(), "old")
-	for life := range 8 {
-		b.start()
-		b.send(tr, 400)
-		time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond) // stop anywhere
-		b.stop()
-		switch life {
-		case 2:
-			if err := os.CopyFS(old, os.DirFS(b.dir)); err != nil {
-				t.Fatal(err)
+	onEachLog(t, func(t *testing.T, log *testLog) {
+		b := newBench(t, log)
+		tr := traffic(2, 3*24*time.Hour)
+		rng := rand.New(rand.NewPCG(2, 2))
+		old := filepath.Join(t.TempDir(), "old")
+		for life := range 8 {
+			b.start()
+			b.send(tr, 400)
+			time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond) // stop anywhere
+			b.stop()
+			switch life {
+			case 2:
+				if err := os.CopyFS(old, os.DirFS(b.dir)); err != nil {
+					t.Fatal(err)
+				}
+			case 4:
+				b.dir = old
+			case 6:
+				b.dir = t.TempDir()
 			}
-		case 4:
-			b.dir = old
-		case 6:
-			b.dir = t.TempDir()
+			b.send(tr, 50)
 		}
-		b.send(tr, 50)
-	}
-	b.start()
-	b.settle()
-	b.check(rng)
+		b.start()
+		b.settle()
+		b.check(rng)
+	})
 }
