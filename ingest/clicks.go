@@ -220,7 +220,7 @@ func (c *clicks) putClick(click *dialect.Click, site state.Site) error {
 		Link: pageurl.Printable(view(click.Link)), Host: pageurl.Host(view(click.Host)),
 		Dest:    pageurl.Cut(pageurl.Printable(view(click.Dest)), pageurl.MaxPath),
 		Country: countryCode(click.Country)}
-	h.Referrer, h.RefHost = c.referrer(view(click.Ref), h.Host)
+	h.Referrer, h.RefHost = c.referrer(view(click.Ref))
 	botKind := ""
 	if click.Bot {
 		botKind = "sender"

@@ -111,13 +111,9 @@ func (t *intake) putEvent(r *http.Request, client clientip.Client, e *dialect.Ev
 	if h.Kind == hit.Engagement {
 		h.ScrollPercent, h.EngagedMs = max(e.ScrollPercent, 0), max(e.EngagedMs, 0)
 	}
+	h.Referrer, h.RefHost = pageurl.Referrer(e.Referrer)
 	for _, site := range sites {
 		one := h
-		own := page.Host
-		if own == "" {
-			own = site.Name
-		}
-		one.Referrer, one.RefHost = pageurl.Referrer(e.Referrer, own)
 		t.describe(&one, site, who, a, botKind)
 		applyHints(&one, r.Header)
 		if err := t.put(&one, who, nil); err != nil {

@@ -215,11 +215,7 @@ func (im *importing) hitOf(l *importer.Line, h *hit.Hit) visitor.Who {
 			h.Kind = hit.Pageview
 		}
 	}
-	own := h.Host
-	if own == "" {
-		own = im.site.Name
-	}
-	h.Referrer, h.RefHost = im.referrer(view(l.Referrer), own)
+	h.Referrer, h.RefHost = im.referrer(view(l.Referrer))
 	im.describe(h, im.site, who, a, "")
 	return who
 }

@@ -33,7 +33,7 @@ type intake struct {
 }
 
 // referrer is a cleaned referrer.
-type referrer struct{ own, address, host string }
+type referrer struct{ address, host string }
 
 // maxReferrers bounds the referrers that an intake remembers.
 const maxReferrers = 512
@@ -60,20 +60,20 @@ func (t *intake) findSite(name string) (state.Site, bool) {
 }
 
 // referrer cleans a referrer, which is the same one for many hits of a batch. raw may be a view.
-func (t *intake) referrer(raw, own string) (address, host string) {
+func (t *intake) referrer(raw string) (address, host string) {
 	if raw == "" {
 		return "", ""
 	}
-	if r, ok := t.referrers[raw]; ok && r.own == own {
+	if r, ok := t.referrers[raw]; ok {
 		return r.address, r.host
 	}
-	address, host = pageurl.Referrer(raw, own)
+	address, host = pageurl.Referrer(raw)
 	if t.referrers == nil {
 		t.referrers = make(map[string]referrer, 16)
 	}
 	if len(t.referrers) < maxReferrers {
 		address, host = strings.Clone(address), strings.Clone(host)
-		t.referrers[strings.Clone(raw)] = referrer{strings.Clone(own), address, host}
+		t.referrers[strings.Clone(raw)] = referrer{address, host}
 	}
 	return address, host
 }

@@ -98,7 +98,7 @@ type Hit struct {
 	Title    string `json:"title,omitempty"`
 
 	Referrer string `json:"referrer,omitempty"` // cleaned address
-	RefHost  string `json:"ref_host,omitempty"` // its host, lower case, without "www."; empty beside a Referrer: a page of the same site
+	RefHost  string `json:"ref_host,omitempty"` // its host, lower case, without "www.": the site's own for a page of the same site
 
 	Link string `json:"link,omitempty"` // short link followed
 	Dest string `json:"dest,omitempty"` // where it leads

@@ -3,10 +3,9 @@ package pageurl
 import "strings"
 
 // Referrer cleans the address of the page that led here and returns it with its host. Query and fragment are left away: they hold search
-// words and tokens of other people's sites. For a page of the same site (host own) the host is empty: going on within a site is neither a
-// source nor a direct visit. A bare host name is a referrer
+// words and tokens of other people's sites. A bare host name is a referrer
 // ("chatgpt.com"); the names that senders use for "none" are not. Text that is no address is kept as it is, as its own host.
-func Referrer(raw, own string) (referrer, host string) {
+func Referrer(raw string) (referrer, host string) {
 	raw = strings.TrimSpace(raw)
 	switch raw {
 	case "", "-", "direct", "(direct)", "(none)", "about:blank", "null":
@@ -14,7 +13,7 @@ func Referrer(raw, own string) (referrer, host string) {
 	}
 	if schemeEnd(raw) == 0 && !strings.HasPrefix(raw, "//") {
 		if bare := bareHost(raw); bare != "" {
-			return sameSite(bare, bare, own)
+			return bare, strings.TrimPrefix(bare, "www.")
 		}
 		text := Cut(Printable(raw), MaxName)
 		return text, text
@@ -32,15 +31,7 @@ func Referrer(raw, own string) (referrer, host string) {
 	if u.Scheme != "" {
 		address = u.Scheme + "://" + address
 	}
-	return sameSite(Cut(address, MaxReferrer), u.Host, own)
-}
-
-func sameSite(address, host, own string) (string, string) {
-	host = strings.TrimPrefix(host, "www.")
-	if host == strings.TrimPrefix(own, "www.") {
-		return address, ""
-	}
-	return address, host
+	return Cut(address, MaxReferrer), strings.TrimPrefix(u.Host, "www.")
 }
 
 // bareHost returns the host of "chatgpt.com" or "chatgpt.com/path", "" for other text.
