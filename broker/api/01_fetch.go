@@ -36,9 +36,17 @@ func (h *Handler) fetch(ctx context.Context, req *wire.Request) wire.Reply {
 		return encode(noSession(), q.Version)
 	}
 	poll := h.newPoll(q)
+	handed := false
+	defer func() {
+		if !handed { // a panic below
+			poll.release()
+		}
+	}()
 	h.wait(ctx, poll, time.Duration(max(q.MaxWaitMillis, 0))*time.Millisecond)
 	h.metrics.fetched(poll)
-	return wire.Reply{Body: encodeFetch(q, poll)}
+	reply := wire.Reply{Body: encodeFetch(q, poll), Done: poll.release}
+	handed = true
+	return reply
 }
 
 func noSession() *kmsg.FetchResponse {
@@ -49,7 +57,7 @@ func noSession() *kmsg.FetchResponse {
 
 // wait fills poll until it is worth an answer.
 func (h *Handler) wait(ctx context.Context, poll *poll, limit time.Duration) {
-	if poll.fill() || limit == 0 {
+	if poll.fill(ctx) || limit == 0 {
 		return
 	}
 	wake := make(chan struct{}, 1)
@@ -60,7 +68,7 @@ func (h *Handler) wait(ctx context.Context, poll *poll, limit time.Duration) {
 	}
 	timer := time.NewTimer(min(limit, longestPoll))
 	defer timer.Stop()
-	for !poll.fill() { // first once more: records may have come before Watch
+	for !poll.fill(ctx) { // first once more: records may have come before Watch
 		select {
 		case <-wake:
 		case <-timer.C:
@@ -80,6 +88,7 @@ func (h *Handler) newPoll(q *kmsg.FetchRequest) *poll {
 	}
 	p := &poll{
 		parts:    make([]polled, 0, n),
+		memory:   h.memory,
 		room:     min(int(q.MaxBytes), h.cfg.MaxFetchBytes),
 		minBytes: min(int(q.MinBytes), int(q.MaxBytes), h.cfg.MaxFetchBytes),
 	}

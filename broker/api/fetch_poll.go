@@ -1,8 +1,11 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/weir-analytics/weir/broker/record"
 	"github.com/weir-analytics/weir/broker/replica"
@@ -14,6 +17,8 @@ type poll struct {
 	room     int // bytes that may still be added
 	bytes    int // bytes so far
 	minBytes int
+	memory   *semaphore.Weighted
+	held     int64 // of memory
 }
 
 // polled is one partition of a poll.
@@ -33,12 +38,12 @@ type polled struct {
 
 // fill reads what is there, in the order of the request, and reports whether the answer should go out: enough bytes, an error, or
 // nothing to wait for.
-func (p *poll) fill() bool {
+func (p *poll) fill(ctx context.Context) bool {
 	failed := len(p.parts) == 0
 	for i := range p.parts {
 		part := &p.parts[i]
 		if part.err == nil {
-			part.fill(p)
+			part.fill(ctx, p)
 		}
 		failed = failed || part.err != nil
 	}
@@ -46,7 +51,7 @@ func (p *poll) fill() bool {
 }
 
 // fill reads one range of a partition. The first batch of a poll may be larger than all limits, so that a reader always gets on.
-func (part *polled) fill(p *poll) {
+func (part *polled) fill(ctx context.Context, p *poll) {
 	if _, err := checkEpoch(part.source, part.epoch); err != nil {
 		part.fail(err)
 		return
@@ -56,13 +61,18 @@ func (part *polled) fill(p *poll) {
 	if part.next == part.highWatermark || room <= 0 && p.bytes > 0 {
 		return
 	}
-	b, err := part.source.Read(part.next, max(room, 1))
+	room, ok := p.reserve(ctx, max(room, 1))
+	if !ok {
+		return
+	}
+	b, err := part.source.Read(part.next, room)
+	p.settle(room, len(b))
 	if err != nil {
 		part.fail(err)
 		return
 	}
 	if len(b) == 0 || len(b) > room && p.bytes > 0 {
-		return
+		return // what was read for nothing stays counted until the answer is written
 	}
 	if err := part.take(b); err != nil {
 		part.fail(err)
@@ -70,6 +80,46 @@ func (part *polled) fill(p *poll) {
 	}
 	p.bytes += len(b)
 	p.room -= len(b)
+}
+
+// leastRead is how much of the node's memory for answers a poll waits for when it has nothing yet.
+const leastRead = 1 << 20
+
+// reserve takes room bytes of the memory for answers, or less when little is left. A poll that has something already does not wait for
+// more, so that none waits while it holds what another waits for.
+func (p *poll) reserve(ctx context.Context, room int) (int, bool) {
+	for want := room; ; want /= 2 {
+		if p.memory.TryAcquire(int64(want)) {
+			p.held += int64(want)
+			return want, true
+		}
+		if want <= leastRead {
+			break
+		}
+	}
+	if p.held > 0 {
+		return 0, false
+	}
+	room = min(room, leastRead)
+	if p.memory.Acquire(ctx, int64(room)) != nil {
+		return 0, false
+	}
+	p.held += int64(room)
+	return room, true
+}
+
+// settle gives back what a read did not need of what was reserved for it.
+func (p *poll) settle(reserved, used int) {
+	if spare := int64(reserved - used); spare > 0 {
+		p.memory.Release(spare)
+		p.held -= spare
+	}
+}
+
+// release gives back the memory of the answer.
+func (p *poll) release() {
+	p.memory.Release(p.held)
+	p.held = 0
 }
 
 // take adds what was read and finds the offset after it.

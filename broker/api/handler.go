@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/weir-analytics/weir/broker/group"
 	"github.com/weir-analytics/weir/broker/wire"
@@ -27,6 +28,9 @@ type Config struct {
 	FixedPartitions func(topic string) bool
 	// MaxFetchBytes bounds the records in one answer to Fetch; Kafka's default is 55 MiB.
 	MaxFetchBytes int
+	// FetchMemoryBytes bounds the records of all answers to Fetch that are being made or written. When it is used up answers are
+	// shorter, and at last wait. One batch per answer may come on top.
+	FetchMemoryBytes int
 	// Now is the clock of deadlines; nil is time.Now.
 	Now      func() time.Time
 	Registry prometheus.Registerer
@@ -35,7 +39,7 @@ type Config struct {
 
 // Default is Kafka's defaults, without automatic topics.
 func Default() Config {
-	return Config{DefaultPartitions: 1, MaxFetchBytes: 55 << 20}
+	return Config{DefaultPartitions: 1, MaxFetchBytes: 55 << 20, FetchMemoryBytes: 256 << 20}
 }
 
 // Validate names the first field out of its range.
@@ -45,6 +49,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("default partitions: %d, must be at least 1", c.DefaultPartitions)
 	case c.MaxFetchBytes < 1<<20:
 		return fmt.Errorf("fetch size: %d bytes, must be at least 1 MiB", c.MaxFetchBytes)
+	case c.FetchMemoryBytes < 16<<20:
+		return fmt.Errorf("fetch memory: %d bytes, must be at least 16 MiB", c.FetchMemoryBytes)
 	}
 	return nil
 }
@@ -57,6 +63,7 @@ type Handler struct {
 	metrics *metrics
 	log     *slog.Logger
 	keys    map[int16]key
+	memory  *semaphore.Weighted // of answers to Fetch, in bytes
 
 	ids producerIDs
 }
@@ -76,6 +83,7 @@ func New(cfg Config, backend Backend, groups *group.Coordinator) (*Handler, erro
 		cfg.FixedPartitions = func(string) bool { return false }
 	}
 	h := &Handler{cfg: cfg, backend: backend, groups: groups, metrics: newMetrics(cfg.Registry), log: cfg.Log, keys: make(map[int16]key)}
+	h.memory = semaphore.NewWeighted(int64(cfg.FetchMemoryBytes))
 	for _, k := range h.list() {
 		h.keys[k.num] = k
 	}

@@ -181,6 +181,9 @@ func (c *conn) write() {
 		if err == nil && !w.reply.Silent && !c.failed.Load() {
 			head, err = c.send(head[:0], w, body)
 		}
+		if w.reply.Done != nil {
+			w.reply.Done()
+		}
 		if err != nil {
 			c.fail(err)
 		}

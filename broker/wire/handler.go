@@ -37,6 +37,8 @@ type Reply struct {
 	// Serve, and only while the connection lives: it must not hold what has to be released. It ends soon after ctx of Serve has ended,
 	// or when the outcome is known, whichever the handler thinks right.
 	Wait func() (net.Buffers, error)
+	// Done, if not nil, is called once when the answer has been written or given up.
+	Done func()
 	// Silent requests get no answer (produce with acks=0). Wait is called nevertheless, for its error.
 	Silent bool
 	// PlainHeader leaves the tag section out of the response header in spite of a flexible version (ApiVersions).

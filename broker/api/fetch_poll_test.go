@@ -1,0 +1,160 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/weir-analytics/weir/broker/record"
+	"github.com/weir-analytics/weir/broker/replica"
+)
+
+// source is a partition with batches of one record each.
+type source struct {
+	Partition // what a poll does not call
+	batches   [][]byte
+	epoch     int32
+	phase     Phase
+	readErr   error
+}
+
+func newSource(t *testing.T, batches, valueBytes int) *source {
+	t.Helper()
+	s := &source{epoch: 3, phase: Serving}
+	for i := range batches {
+		b := record.NewBuilder(record.None)
+		b.Append(record.Record{Value: make([]byte, valueBytes)})
+		batch, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		record.SetPlace(batch, int64(i), 3)
+		s.batches = append(s.batches, batch)
+	}
+	return s
+}
+
+func (s *source) Leader() (int32, int32, bool) { return 1, s.epoch, s.phase == Serving }
+func (s *source) Phase() Phase                 { return s.phase }
+func (s *source) LogStart() int64              { return 0 }
+func (s *source) HighWatermark() int64         { return int64(len(s.batches)) }
+func (s *source) Open()                        {}
+func (s *source) Read(offset int64, maxBytes int) ([]byte, error) {
+	if s.readErr != nil {
+		return nil, s.readErr
+	}
+	if offset < 0 || offset > s.HighWatermark() {
+		return nil, replica.ErrOffsetOutOfRange
+	}
+	var out []byte
+	for _, b := range s.batches[offset:] {
+		if len(out) > 0 && len(out)+len(b) > maxBytes {
+			break
+		}
+		out = append(out, b...)
+	}
+	return out, nil
+}
+
+func pollOf(room, partitionRoom, minBytes int, memory int64, sources ...*source) *poll {
+	p := &poll{room: room, minBytes: minBytes, memory: semaphore.NewWeighted(memory)}
+	for i, s := range sources {
+		p.parts = append(p.parts, polled{source: s, number: int32(i), epoch: -1, room: partitionRoom})
+	}
+	return p
+}
+
+func TestPollKeepsItsLimits(t *testing.T) {
+	const size = record.HeaderSize + 7 + 1000 + 2 // of a batch with a value of 1000 bytes, about
+	for _, tc := range []struct {
+		name                string
+		room, partitionRoom int
+		want                []int64 // next offsets
+	}{
+		{"everything", 1 << 20, 1 << 20, []int64{4, 4}},
+		{"the partition's limit", 1 << 20, 2*size + 20, []int64{2, 2}},
+		{"the request's limit is shared in order", 3*size + 30, 2*size + 20, []int64{2, 1}},
+		{"a first batch larger than the limit, and only that", 10, 10, []int64{1, 0}},
+		{"a limit of nothing", 0, 0, []int64{1, 0}},
+		{"a first batch larger than its partition's limit", 1 << 20, 10, []int64{1, 0}},
+	} {
+		p := pollOf(tc.room, tc.partitionRoom, 1, 64<<20, newSource(t, 4, 1000), newSource(t, 4, 1000))
+		if !p.fill(t.Context()) {
+			t.Errorf("%s: not worth an answer", tc.name)
+		}
+		for i, want := range tc.want {
+			if got := p.parts[i].next; got != want {
+				t.Errorf("%s: partition %d read up to %d, want %d", tc.name, i, got, want)
+			}
+		}
+	}
+}
+
+func TestPollReadsOnWhereItWas(t *testing.T) {
+	s := newSource(t, 2, 100)
+	p := pollOf(1<<20, 1<<20, 500, 64<<20, s)
+	if p.fill(t.Context()) {
+		t.Fatal("answered below min_bytes")
+	}
+	s.batches = newSource(t, 5, 100).batches
+	if !p.fill(t.Context()) || p.parts[0].next != 5 || len(p.parts[0].data) != 2 || p.parts[0].records != 5 {
+		t.Errorf("%+v", p.parts[0])
+	}
+}
+
+func TestPollAnswersErrorsAtOnce(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*source, *polled)
+		want   *kerr.Error
+	}{
+		{"before the start", func(_ *source, p *polled) { p.next = -1 }, kerr.OffsetOutOfRange},
+		{"after the end", func(_ *source, p *polled) { p.next = 9 }, kerr.OffsetOutOfRange},
+		{"an old leader", func(_ *source, p *polled) { p.epoch = 2 }, kerr.FencedLeaderEpoch},
+		{"a leader to come", func(_ *source, p *polled) { p.epoch = 4 }, kerr.UnknownLeaderEpoch},
+		{"being opened", func(s *source, _ *polled) { s.phase = Opening }, kerr.NotLeaderForPartition},
+		{"failed", func(s *source, _ *polled) { s.phase = Failed }, kerr.KafkaStorageError},
+		{"deleted", func(s *source, _ *polled) { s.phase = Gone }, kerr.UnknownTopicOrPartition},
+		{"damaged", func(s *source, _ *polled) { s.readErr = replica.ErrCorrupt }, kerr.KafkaStorageError},
+	} {
+		good, bad := newSource(t, 1, 10), newSource(t, 1, 10)
+		p := pollOf(1<<20, 1<<20, 1<<20, 64<<20, good, bad)
+		tc.change(bad, &p.parts[1])
+		if !p.fill(t.Context()) {
+			t.Errorf("%s: would wait", tc.name)
+		}
+		if got := code(p.parts[1].err); got != tc.want.Code || p.parts[1].highWatermark != -1 {
+			t.Errorf("%s: %+v, want %v", tc.name, p.parts[1], tc.want)
+		}
+		if p.parts[0].records != 1 || p.parts[0].err != nil {
+			t.Errorf("%s: the other partition: %+v", tc.name, p.parts[0])
+		}
+	}
+}
+
+func TestPollsShareTheMemoryForAnswers(t *testing.T) {
+	memory := semaphore.NewWeighted(3 << 20)
+	first, second := pollOf(8<<20, 8<<20, 1, 0, newSource(t, 40, 100_000)), pollOf(8<<20, 8<<20, 1, 0, newSource(t, 40, 100_000))
+	first.memory, second.memory = memory, memory
+	first.fill(t.Context())
+	if first.bytes == 0 || first.bytes > 3<<20 || first.held < int64(first.bytes) {
+		t.Fatalf("first: %d bytes, holds %d", first.bytes, first.held)
+	}
+	memory.TryAcquire(3<<20 - first.held) // the rest is in use elsewhere
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("gone"))
+	if second.fill(ended); second.bytes != 0 {
+		t.Fatalf("second read %d bytes without memory", second.bytes)
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); second.fill(t.Context()) }()
+	first.release()
+	<-done
+	if second.bytes == 0 {
+		t.Error("second read nothing after the first was written")
+	}
+	second.release()
+}
