@@ -36,7 +36,4 @@ func (w *proxyWatch) note(c clientip.Client, log *slog.Logger) {
 		"proxy", c.Peer, "header", c.From)
 }
 
-// inside reports whether all hits so far came from private addresses.
-func (w *proxyWatch) inside() bool { return w.hits.Load() >= suspicious && w.others.Load() == 0 }
-
 func isInside(addr netip.Addr) bool { return addr.IsPrivate() || addr.IsLinkLocalUnicast() }
