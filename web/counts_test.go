@@ -100,9 +100,11 @@ func TestOpenRangeGoesFromTheFirstHitToTheEndOfTheBucket(t *testing.T) {
 	if got := ask("every=hour"); !strings.Contains(got, `"to":"2026-07-01T16:00:00+02:00"`) {
 		t.Errorf("a clock that is ahead: %s", got)
 	}
-	n.rollup.first = at("2020-01-01T00:00:00Z")
-	if got := ask("every=minute"); !strings.Contains(got, `"field":"every"`) || !strings.Contains(got, "more than 100000 rows") {
-		t.Errorf("years by minute: %s", got)
+	for query, refused := range map[string]bool{"every=minute&last=10080m": false, "every=minute&from=2025-12-01": false, "every=minute&zero=1&from=2025-12-01": true, "every=minute&from=2020-01-01": true, "every=hour&from=2020-01-01&zero=1": false} {
+		got := ask(query)
+		if !refused && !strings.Contains(got, `"rows":`) || refused && (!strings.Contains(got, `"field":"every"`) || !strings.Contains(got, "windows by minute; give a shorter range")) {
+			t.Errorf("%s: %.300s", query, got)
+		}
 	}
 }
 

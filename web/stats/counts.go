@@ -94,13 +94,13 @@ func (s *Stats) count(ctx context.Context, site state.Site, query url.Values) (d
 	if !s.resolveRange(site.ID, &p, cal, now) {
 		return doc, nil // no hit yet and no range given: there is nothing to ask for
 	}
-	if p.every != 0 && p.by == "" {
-		if err := checkSize(p.every, p.from, p.to); err != nil {
+	if p.every != 0 {
+		if err := checkSize(p); err != nil {
 			return document{}, err
 		}
 	}
 	// One row more than wanted shows whether the limit cut any off.
-	answer, err := s.rollup.Query(ctx, Query{Site: site.ID, Link: p.link, By: p.by, Every: p.everyName(), From: p.from, To: p.to, Limit: oneMore(p.limit)})
+	answer, err := s.rollup.Query(ctx, Query{Site: site.ID, Link: p.link, By: p.by, Every: p.everyName(), From: p.from, To: p.to, Limit: p.limit + 1})
 	if err != nil {
 		return document{}, err
 	}
@@ -108,7 +108,7 @@ func (s *Stats) count(ctx context.Context, site state.Site, query url.Values) (d
 	if p.zero {
 		rows = fillZeros(rows, cal, p.every, p.from, p.to)
 	}
-	if p.limit > 0 && len(rows) > p.limit {
+	if len(rows) > p.limit {
 		rows, doc.Truncated = rows[:p.limit], true
 	}
 	for _, one := range rows {
@@ -184,12 +184,4 @@ func inZone(t time.Time, loc *time.Location) *time.Time {
 	}
 	t = t.In(loc).Truncate(time.Millisecond)
 	return &t
-}
-
-// oneMore adds one to a limit, unless there is none.
-func oneMore(limit int) int {
-	if limit == 0 {
-		return 0
-	}
-	return limit + 1
 }

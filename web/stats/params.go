@@ -14,9 +14,10 @@ import (
 )
 
 const (
-	maxRows      = 100_000 // of one answer, about 20 MB of JSON; 69 days by minute
-	defaultLimit = 1000    // of a breakdown
-	maxLinkBytes = 1024    // as long as ingest keeps them
+	maxRows      = 100_000   // of one answer, about 20 MB of JSON; 69 days by minute
+	maxWindows   = 1_100_000 // that one answer looks at, two years by minute
+	defaultLimit = 1000      // of a breakdown
+	maxLinkBytes = 1024      // as long as ingest keeps them
 )
 
 var dimensions = []string{"country", "browser", "os", "device", "page", "referrer", "link"}
@@ -28,7 +29,7 @@ type params struct {
 	from  time.Time
 	to    time.Time // excluded
 	link  string
-	limit int // 0 is all
+	limit int
 	zero  bool
 }
 
@@ -93,8 +94,11 @@ func (p *params) check(query url.Values) error {
 	case p.link != "" && p.by == "page":
 		return reply.Invalid("by", "a short link has no pages, want by as one of: country, browser, os, device, referrer")
 	}
-	if p.by != "" && p.limit == 0 {
-		p.limit = defaultLimit
+	if p.limit == 0 {
+		p.limit = maxRows
+		if p.by != "" {
+			p.limit = defaultLimit
+		}
 	}
 	return nil
 }

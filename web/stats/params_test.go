@@ -120,7 +120,7 @@ func FuzzParseParams(f *testing.F) {
 			if !p.from.IsZero() && !p.to.IsZero() && !p.from.Before(p.to) {
 				t.Fatalf("%q: from %s is not before to %s", text, p.from, p.to)
 			}
-			if p.limit < 0 || p.limit > maxRows || len(p.link) > maxLinkBytes || p.by != "" && p.limit == 0 {
+			if p.limit < 1 || p.limit > maxRows || len(p.link) > maxLinkBytes {
 				t.Fatalf("%q: out of bounds: %+v", text, p)
 			}
 		}

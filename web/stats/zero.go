@@ -8,13 +8,17 @@ import (
 	"github.com/weir-analytics/weir/web/reply"
 )
 
-// checkSize refuses a series that would have too many rows.
-func checkSize(unit zone.Unit, from, to time.Time) error {
-	if to.Sub(from)/typical(unit) <= maxRows {
+// checkSize refuses a series of too many windows: with zeros each of them is a row, without them each has to be looked at.
+func checkSize(p params) error {
+	most := time.Duration(maxWindows)
+	if p.zero {
+		most = maxRows
+	}
+	if p.to.Sub(p.from)/typical(p.every) <= most {
 		return nil
 	}
-	return reply.Invalid("every", "the range from %s to %s has more than %d rows by %s; give a shorter range with from and to, or a longer every",
-		from.Format(time.RFC3339), to.Format(time.RFC3339), maxRows, unit)
+	return reply.Invalid("every", "the range from %s to %s has more than %d windows by %s; give a shorter range with from and to, or a longer every",
+		p.from.Format(time.RFC3339), p.to.Format(time.RFC3339), most, p.every)
 }
 
 // fillZeros returns rows with one row for every window from from to to. Rows that are there already are kept, whatever their start.
