@@ -8,6 +8,7 @@ export class Asked<T> {
   wanted = $state(''); // which question was asked last
   failure = $state('');
   #abort: AbortController | undefined;
+  #again: ((signal: AbortSignal) => Promise<T>) | undefined;
 
   /** Whether what is shown answers an earlier, different question. */
   get stale(): boolean {
@@ -15,9 +16,14 @@ export class Asked<T> {
   }
 
   async ask(question: string, get: (signal: AbortSignal) => Promise<T>): Promise<void> {
-    // The same question once more waits for the first answer; a slow server is not asked twice at a time.
-    if (this.#abort && this.wanted === question) return;
+    // The same question once more waits for the first answer and is then asked again: what made it come up may not be in that answer, and
+    // a slow server is not asked twice at a time.
+    if (this.#abort && this.wanted === question) {
+      this.#again = get;
+      return;
+    }
     this.#abort?.abort();
+    this.#again = undefined;
     const abort = new AbortController();
     this.#abort = abort;
     this.wanted = question;
@@ -32,12 +38,18 @@ export class Asked<T> {
       // While the server is away the banner says so, and old figures stay.
       this.failure = error instanceof Failure && error.kind === 'away' && this.answer ? '' : error instanceof Error ? error.message : String(error);
     } finally {
-      if (this.#abort === abort) this.#abort = undefined;
+      if (this.#abort === abort) {
+        this.#abort = undefined;
+        const again = this.#again;
+        this.#again = undefined;
+        if (again) void this.ask(question, again);
+      }
     }
   }
 
   stop() {
     this.#abort?.abort();
     this.#abort = undefined;
+    this.#again = undefined;
   }
 }

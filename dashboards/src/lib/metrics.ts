@@ -43,6 +43,8 @@ export function visitorsNote(visitorsAre: string): string {
   switch (visitorsAre) {
     case 'sum of daily':
       return 'sum of daily visitors';
+    case 'union':
+      return 'within about 1%';
     default:
       return '';
   }
