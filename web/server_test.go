@@ -2,7 +2,6 @@ package web
 
 import (
 	"bufio"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -195,87 +194,6 @@ func TestLiveStreamSendsNowAndEndsAtTheStop(t *testing.T) {
 	}
 }
 
-func TestImport(t *testing.T) {
-	n := newNode(t)
-	callers(t, n)
-	n.run(t)
-	resp, err := n.socketClient().Post("http://weir/api/v1/sites/example.com/import?wait=1&file=access.log", "text/plain", strings.NewReader("one\nbad\nthree\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	want := `{"done":true,"lines":3,"accepted":2,"rejected":1,"humans":2,"bots":0,"reasons":{"not a log line":1},"examples":[{"line":2,"error":"not a log line"}]}` + "\n"
-	got, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != 200 || string(got) != want || resp.Header.Get("Content-Type") != "application/x-ndjson" {
-		t.Errorf("%d %s %v, want %s", resp.StatusCode, got, err, want)
-	}
-	if n.importer.got.Site.ID != 1 || n.rollup.waited[0] != 2 {
-		t.Errorf("importer got %+v, waited for %v", n.importer.got, n.rollup.waited)
-	}
-}
-
-// slowImporter shows progress after each byte, so that a test can talk to it.
-type slowImporter struct {
-	fakeImporter
-	begun chan struct{}
-}
-
-func (s *slowImporter) Import(ctx context.Context, in ImportRequest, progress func(ImportCounts)) (result ImportResult, err error) {
-	close(s.begun)
-	for buf := make([]byte, 1); err == nil; {
-		if _, err = in.Body.Read(buf); err == nil {
-			result.Lines++
-			progress(result.ImportCounts)
-		}
-	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return result, errors.Join(err, context.Cause(ctx))
-}
-
-func TestImportEndsCleanlyAtTheStop(t *testing.T) {
-	importer := &slowImporter{begun: make(chan struct{})}
-	n := newNode(t, func(c *Config) { c.Importer = importer })
-	callers(t, n)
-	stop := n.run(t)
-	body, feed := io.Pipe()
-	answer := make(chan string, 1)
-	go func() {
-		resp, err := n.socketClient().Post("http://weir/api/v1/sites/example.com/import", "text/plain", body)
-		if err != nil {
-			answer <- err.Error()
-			return
-		}
-		defer resp.Body.Close()
-		b, _ := io.ReadAll(resp.Body)
-		answer <- string(b)
-	}()
-	_, _ = feed.Write([]byte("abc")) // returns when the client has taken it
-	<-importer.begun
-	began := time.Now()
-	stop()
-	if took := time.Since(began); took > stopTimeout/2 {
-		t.Errorf("the stop took %s", took)
-	}
-	defer feed.Close() // the client reads the answer while its body is not at an end
-	if got := <-answer; !strings.Contains(got, `"code":"unavailable"`) || !strings.Contains(got, "send the same file again later") {
-		t.Errorf("answer: %s", got)
-	}
-}
-
-func TestFailedImportSaysSo(t *testing.T) {
-	n := newNode(t)
-	by := callers(t, n)
-	w := n.do("POST", "/api/v1/sites/example.com/import", "one\nfail\n", by["token:ingest"])
-	if w.Code != 500 || errorCode(t, w) != "import_stopped" || !strings.Contains(w.Body.String(), "gzip: invalid checksum") {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-	if w := n.do("POST", "/api/v1/sites/example.com/import?wait=yes", "one\n", by["token:ingest"]); errorCode(t, w) != "invalid" {
-		t.Errorf("wait=yes: %d %s", w.Code, w.Body)
-	}
-}
-
 func TestHealthAndReadiness(t *testing.T) {
 	broker := make(chan struct{})
 	n := newNode(t, func(c *Config) { c.Checks = []Check{ReadyWhen("broker", broker, "partitions are still being opened")} })
@@ -325,77 +243,6 @@ func TestPanicIsAnsweredAndLogged(t *testing.T) {
 	}
 	if !strings.Contains(n.logged.String(), "boom") {
 		t.Error("the log does not say why")
-	}
-}
-
-func TestDashboardFiles(t *testing.T) {
-	n := newNode(t)
-	gz := func(r *http.Request) { r.Header.Set("Accept-Encoding", "br, gzip") }
-	cases := []struct {
-		path   string
-		sign   func(*http.Request)
-		status int
-		cache  string
-		body   string // a part of it
-	}{
-		{"/", nil, 200, cacheValidate, "<title>weir"},
-		{"/setup", nil, 200, cacheValidate, "<title>weir"},
-		{"/s/shop.example.com", nil, 200, cacheValidate, "<title>weir"},
-		{"/s/example.js/l/abc.png", nil, 200, cacheValidate, "<title>weir"},
-		{"/index.html", nil, 200, cacheValidate, "<title>weir"},
-		{"/assets/app-abc123.js", nil, 200, cacheForEver, "console.log"},
-		{"/assets/app-abc123.js", gz, 200, cacheForEver, "\x1f\x8b"},
-		{"/favicon.svg", nil, 200, cacheAnHour, "<svg"},
-		{"/js/weir.js", nil, 200, cacheAnHour, "// tracker"},
-		{"/js/script.js", nil, 200, cacheAnHour, "// tracker"},
-		{"/assets/gone.js", nil, 404, "", "no such file"},
-		{"/favicon.ico", nil, 404, "", "no such file"},
-		{"/../../etc/passwd", nil, 200, cacheValidate, "<title>weir"},
-	}
-	for _, c := range cases {
-		sign := c.sign
-		if sign == nil {
-			sign = func(*http.Request) {}
-		}
-		w := n.do("GET", c.path, "", sign)
-		if w.Code != c.status || w.Header().Get("Cache-Control") != c.cache || !strings.Contains(w.Body.String(), c.body) {
-			t.Errorf("%s: %d %q %.40q, want %d %q %q", c.path, w.Code, w.Header().Get("Cache-Control"), w.Body, c.status, c.cache, c.body)
-		}
-		if got := w.Header().Get("Content-Security-Policy"); !strings.Contains(got, "default-src 'self'") || strings.Contains(got, "unsafe") {
-			t.Errorf("%s: policy %q", c.path, got)
-		}
-		if etag := w.Header().Get("ETag"); c.status == 200 {
-			again := n.do("GET", c.path, "", func(r *http.Request) { sign(r); r.Header.Set("If-None-Match", etag) })
-			if again.Code != 304 {
-				t.Errorf("%s again: %d, want 304", c.path, again.Code)
-			}
-		}
-	}
-	if w := n.do("GET", "/js/weir.js", ""); w.Header().Get("Cross-Origin-Resource-Policy") != "cross-origin" || w.Header().Get("Access-Control-Allow-Origin") != "*" {
-		t.Errorf("the tracker is kept from other sites: %v", w.Header())
-	}
-	bare := newNode(t, func(c *Config) { c.Assets = nil })
-	if w := bare.do("GET", "/", ""); w.Code != 404 || !strings.Contains(w.Body.String(), "make build") {
-		t.Errorf("without the build: %d %s", w.Code, w.Body)
-	}
-}
-
-func TestLargeAnswersAreCompressed(t *testing.T) {
-	n := newNode(t)
-	by := callers(t, n)
-	for range 50 {
-		n.rollup.rows = append(n.rollup.rows, stats.Row{Key: "DE", Hits: 5})
-	}
-	w := n.do("GET", "/api/v1/sites/example.com/counts?by=country&last=1d", "", func(r *http.Request) { by["viewer"](r); r.Header.Set("Accept-Encoding", "gzip") })
-	if w.Header().Get("Content-Encoding") != "gzip" || w.Header().Get("Vary") != "Accept-Encoding" {
-		t.Errorf("headers %v", w.Header())
-	}
-	z, err := gzip.NewReader(w.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if body, err := io.ReadAll(z); err != nil || strings.Count(string(body), `"DE"`) != 50 {
-		t.Errorf("%v %s", err, body)
 	}
 }
 
