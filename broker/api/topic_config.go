@@ -42,20 +42,20 @@ const (
 // topicKeys are the settings that are taken, in order of name. Others are refused: a setting that has no effect would be a lie. The
 // ones of the cleaner are kept for the topics of cleanup.policy=compact.
 var topicKeys = []topicKey{
-	{"cleanup.policy", "delete", kmsg.ConfigTypeList, policyList, "delete: by retention; compact: keep the last record of each key"},
+	{"cleanup.policy", "delete", kmsg.ConfigTypeList, policyList, "delete: by retention; compact: nothing is dropped, older records of a key are not removed yet"},
 	{"compression.type", "producer", kmsg.ConfigTypeString, oneOf("producer"), "batches are kept as the producer compressed them"},
-	{"delete.retention.ms", "86400000", kmsg.ConfigTypeLong, between(0, 1<<62), "how long a compacted topic keeps tombstones"},
-	{"max.compaction.lag.ms", "9223372036854775807", kmsg.ConfigTypeLong, between(1, 1<<63-1), "records older than this are compacted"},
+	{"delete.retention.ms", "86400000", kmsg.ConfigTypeLong, between(0, 1<<62), "kept for the cleaner, without effect yet"},
+	{"max.compaction.lag.ms", "9223372036854775807", kmsg.ConfigTypeLong, between(1, 1<<63-1), "kept for the cleaner, without effect yet"},
 	{"max.message.bytes", defaultMaxBatch, kmsg.ConfigTypeInt, between(1024, 100<<20), "largest record batch, as sent"},
 	{"message.timestamp.after.max.ms", "3600000", kmsg.ConfigTypeLong, between(0, 1<<63-1), "records dated further ahead are refused"},
 	{"message.timestamp.type", "CreateTime", kmsg.ConfigTypeString, oneOf("CreateTime", "LogAppendTime"), "whose clock dates records"},
-	{"min.cleanable.dirty.ratio", "0.5", kmsg.ConfigTypeDouble, ratio, "compacted when this part of the log is not yet clean"},
-	{"min.compaction.lag.ms", "0", kmsg.ConfigTypeLong, between(0, 1<<63-1), "records younger than this are not compacted"},
+	{"min.cleanable.dirty.ratio", "0.5", kmsg.ConfigTypeDouble, ratio, "kept for the cleaner, without effect yet"},
+	{"min.compaction.lag.ms", "0", kmsg.ConfigTypeLong, between(0, 1<<63-1), "kept for the cleaner, without effect yet"},
 	{"min.insync.replicas", "1", kmsg.ConfigTypeInt, between(1, 16), "acknowledged is what a majority of replicas has on disk, whatever this says"},
 	{"retention.bytes", "-1", kmsg.ConfigTypeLong, between(-1, 1<<63-1), "bytes kept per partition; -1: no bound"},
 	{"retention.ms", defaultRetentionMs, kmsg.ConfigTypeLong, between(-1, 1<<63-1), "how long records are kept; -1: forever"},
 	{"segment.bytes", defaultSegmentBytes, kmsg.ConfigTypeInt, between(64<<10, 1<<31-1), "size at which a new segment file is begun"},
-	{"segment.ms", defaultRetentionMs, kmsg.ConfigTypeLong, between(1, 1<<63-1), "age at which a segment may be compacted"},
+	{"segment.ms", defaultRetentionMs, kmsg.ConfigTypeLong, between(1, 1<<63-1), "kept for the cleaner, without effect yet"},
 }
 
 func topicKeyOf(name string) (topicKey, bool) {
