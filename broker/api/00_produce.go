@@ -45,8 +45,7 @@ func (h *Handler) produce(ctx context.Context, req *wire.Request) wire.Reply {
 	if err := decode(q, req); err != nil {
 		return wire.Reply{Err: err}
 	}
-	// The append must not end with the connection: others wait for the same write.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), millis(q.TimeoutMillis))
+	ctx, cancel := context.WithTimeout(wire.Outlive(ctx), millis(q.TimeoutMillis))
 	all := h.appendAll(ctx, q)
 	return wire.Reply{
 		Silent: q.Acks == 0,

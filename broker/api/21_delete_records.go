@@ -21,7 +21,7 @@ func (h *Handler) deleteRecordsKey() key {
 }
 
 func (h *Handler) deleteRecords(ctx context.Context, _ *wire.Request, q *kmsg.DeleteRecordsRequest) *kmsg.DeleteRecordsResponse {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), millis(q.TimeoutMillis))
+	ctx, cancel := context.WithTimeout(wire.Outlive(ctx), millis(q.TimeoutMillis))
 	defer cancel()
 	v := h.backend.View()
 	r := kmsg.NewPtrDeleteRecordsResponse()

@@ -52,7 +52,7 @@ func newConn(s *Server, nc net.Conn, client Client) *conn {
 		frames:  make(chan *work, s.cfg.Pipeline),
 		answers: make(chan *work, s.cfg.Pipeline),
 	}
-	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
+	c.ctx, c.cancel = context.WithCancelCause(context.WithValue(s.ctx, serverKey{}, s.ctx))
 	return c
 }
 

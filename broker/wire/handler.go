@@ -13,6 +13,18 @@ type Handler interface {
 	Serve(ctx context.Context, req *Request) Reply
 }
 
+// Outlive returns a context for work that must not end with the connection that asked for it: others may wait for the same write. ctx is
+// that of Handler.Serve. It ends when Server.Close has waited long enough.
+func Outlive(ctx context.Context) context.Context {
+	if server, ok := ctx.Value(serverKey{}).(context.Context); ok {
+		return server
+	}
+	return context.WithoutCancel(ctx)
+}
+
+// serverKey is under which the context of a connection carries that of its server.
+type serverKey struct{}
+
 // Request is one framed request with its header taken off.
 type Request struct {
 	Key, Version  int16

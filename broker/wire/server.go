@@ -177,7 +177,9 @@ func (s *Server) Close() error {
 	return nil
 }
 
+// cutOff ends what does not end by itself.
 func (s *Server) cutOff() {
+	s.cancel()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {

@@ -281,6 +281,27 @@ func TestCloseAnswersWhatWasHandedOver(t *testing.T) {
 	}
 }
 
+func TestCloseCutsOffWhatDoesNotEnd(t *testing.T) {
+	started := make(chan struct{})
+	s := open(t, func(c *Config) { c.DrainFor = 50 * time.Millisecond }, func(ctx context.Context, r *Request) Reply {
+		return Reply{Wait: func() (net.Buffers, error) {
+			close(started)
+			<-Outlive(ctx).Done() // a write to a disk that hangs
+			return nil, Outlive(ctx).Err()
+		}}
+	})
+	c := dial(t, s)
+	c.Write(request(0, 3, 1, ""))
+	<-started
+	closed := make(chan struct{})
+	go func() { defer close(closed); s.Close() }()
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		t.Fatal("Close waits for ever")
+	}
+}
+
 func TestWhatAPeerSentBeforeItClosedIsStillDone(t *testing.T) {
 	done := make(chan int32, 3)
 	gate := make(chan struct{})
