@@ -109,6 +109,7 @@ func (r *Replica) propose(p *Pending) {
 		r.answer(p, Appended{}, err)
 		return
 	}
+	batch := p.batch // p may be given up, and with it its batch, once it waits
 	r.mu.Lock()
 	v, err := judge(r.st.producers, r.overlay, p.head)
 	switch {
@@ -128,10 +129,33 @@ func (r *Replica) propose(p *Pending) {
 			BaseOffset: v.committed.base, LogStart: r.LogStart(), LogAppendTimeMs: v.committed.timeMs, Duplicate: true,
 		}, nil)
 	case v.underWay == nil:
-		select {
-		case r.inflight <- proposal{p, r.raft.ApplyLog(raft.Log{Data: p.batch}, 0)}:
-		case <-r.dead: // giveUpWaiting answers it
-		}
+		r.handOver(p, batch)
+	}
+}
+
+// handOver gives a batch to raft. Raft may take it and never answer once it
+// has stopped: what is waiting when that is known is answered by
+// giveUpWaiting, what comes later here.
+func (r *Replica) handOver(p *Pending, batch []byte) {
+	if r.isDead() {
+		r.complete(p, Appended{}, r.endError())
+		return
+	}
+	select {
+	case r.inflight <- proposal{p, r.raft.ApplyLog(raft.Log{Data: batch}, 0)}:
+	case <-r.dead:
+	}
+	if r.isDead() {
+		r.complete(p, Appended{}, errGivenUp)
+	}
+}
+
+func (r *Replica) isDead() bool {
+	select {
+	case <-r.dead:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -173,6 +197,8 @@ func (r *Replica) complete(p *Pending, res Appended, err error) {
 	}
 }
 
+var errGivenUp = fmt.Errorf("%w: the partition has stopped", ErrOutcomeUnknown)
+
 // giveUpWaiting answers everything that raft may never answer.
 func (r *Replica) giveUpWaiting() {
 	r.mu.Lock()
@@ -182,7 +208,7 @@ func (r *Replica) giveUpWaiting() {
 	}
 	r.mu.Unlock()
 	for _, p := range list {
-		r.complete(p, Appended{}, fmt.Errorf("%w: the partition has stopped", ErrOutcomeUnknown))
+		r.complete(p, Appended{}, errGivenUp)
 	}
 }
 

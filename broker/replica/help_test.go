@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,10 +32,16 @@ type node struct {
 
 func newNode(t testing.TB, fsys vfs.FS, dir string) *node {
 	t.Helper()
+	return newNodeWith(t, fsys, dir, func(err error) { t.Fatal(err) })
+}
+
+func newNodeWith(t testing.TB, fsys vfs.FS, dir string, onError func(error)) *node {
+	t.Helper()
 	n := &node{t: t, fsys: fsys, dir: dir, net: transport.NewLocal("here"), shared: seglog.NewShared(seglog.Limits{})}
 	var err error
 	if n.hard, err = hardstate.Open(fsys, dir+"/hardstate.wal"); err != nil {
-		t.Fatal(err)
+		onError(err)
+		return n
 	}
 	t.Cleanup(func() { _ = n.hard.Close() })
 	return n
@@ -157,3 +164,25 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+func nextOffset(t testing.TB, batches []byte) (next int64) {
+	t.Helper()
+	for len(batches) > 0 {
+		h, rest, err := record.Parse(batches)
+		must(t, err)
+		next, batches = h.NextOffset(), rest
+	}
+	return next
+}
+
+// clock is a clock that stands still until it is moved.
+type clock struct{ ms atomic.Int64 }
+
+func newClock(ms int64) *clock {
+	c := &clock{}
+	c.ms.Store(ms)
+	return c
+}
+
+func (c *clock) now() time.Time      { return time.UnixMilli(c.ms.Load()) }
+func (c *clock) add(d time.Duration) { c.ms.Add(d.Milliseconds()) }

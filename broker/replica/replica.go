@@ -141,6 +141,7 @@ func (r *Replica) fail(cause error) {
 	r.cancel(err)
 	close(r.dead)
 	r.setLeadership(&leadership{nodeID: -1, epoch: r.leadership().epoch})
+	r.changed.notify()
 	if r.running.Load() == nil {
 		return // start sees the error
 	}

@@ -143,19 +143,19 @@ func TestLogAppendTimeNeverGoesBack(t *testing.T) {
 	n := newNode(t, vfs.NewMem(), "d")
 	cfg := n.config(0)
 	cfg.Timestamps = LogAppendTime
-	now := time.UnixMilli(5000)
-	cfg.Now = func() time.Time { return now }
+	c := newClock(5000)
+	cfg.Now = c.now
 	r := n.open(cfg)
 	if got := put(t, r, batchOf(t, "a")); got.LogAppendTimeMs != 5000 {
 		t.Errorf("got %+v", got)
 	}
-	now = time.UnixMilli(4000)
+	c.ms.Store(4000)
 	must(t, r.Close())
 	r = n.open(cfg)
 	if got := put(t, r, batchOf(t, "b")); got.LogAppendTimeMs != 5000 {
 		t.Errorf("got %+v", got)
 	}
-	now = time.UnixMilli(6000)
+	c.ms.Store(6000)
 	if got := put(t, r, batchOf(t, "c")); got.LogAppendTimeMs != 6000 {
 		t.Errorf("got %+v", got)
 	}

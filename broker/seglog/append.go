@@ -16,7 +16,7 @@ const (
 	// metadata to write: twice as fast, measured. The step grows with the
 	// segment, so that small partitions stay small on disk.
 	minFillBytes  = 64 << 10
-	maxFillBytes  = 4 << 20
+	maxFillBytes  = 8 << 20
 	dataFillBytes = 4 << 10
 )
 
