@@ -1,0 +1,156 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-analytics/weir/internal/sock"
+)
+
+// reach says how to reach a running node.
+type reach struct {
+	data  string
+	url   string
+	token string
+}
+
+// reachFlags adds the flags that say how to reach a running node.
+func reachFlags(c *cobra.Command) *reach {
+	r := &reach{}
+	c.PersistentFlags().StringVar(&r.data, "data", defaultData, "data directory of the running node: the command goes through its admin socket")
+	c.PersistentFlags().StringVar(&r.url, "url", "", "address of a node elsewhere, such as https://stats.example.com, instead of --data")
+	c.PersistentFlags().StringVar(&r.token, "token", "", "token for --url, from: weir token add NAME --scope admin")
+	return r
+}
+
+// api is a client of the HTTP API.
+type api struct {
+	http  *http.Client
+	base  string // without a final slash
+	token string
+	where string // for messages
+}
+
+// connect finds the node. It does not talk to it yet.
+func (r *reach) connect() (*api, error) {
+	if r.url != "" {
+		u, err := url.Parse(r.url)
+		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+			return nil, usagef("--url: %q is no address: want http:// or https:// and a host", r.url)
+		}
+		return &api{http: &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}}, base: strings.TrimSuffix(u.String(), "/"), token: r.token, where: u.Host}, nil
+	}
+	path := filepath.Join(r.data, adminSocket)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, r.notRunning()
+	}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		conn, err := sock.Dial(ctx, path)
+		if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
+			return nil, r.notRunning()
+		}
+		return conn, err
+	}
+	return &api{http: &http.Client{Transport: &http.Transport{DialContext: dial}}, base: "http://weir", where: path}, nil
+}
+
+func (r *reach) notRunning() error {
+	return fmt.Errorf("no node is running on the data directory %s: start one with \"weir serve --data %s\", name another directory with --data or WEIR_DATA, or a node elsewhere with WEIR_URL and WEIR_TOKEN", r.data, r.data)
+}
+
+// apiError is what the API answered instead of what was asked for.
+type apiError struct {
+	Status  int    `json:"-"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Field   string `json:"field"`
+}
+
+func (e *apiError) Error() string {
+	if e.Status == http.StatusUnauthorized {
+		return e.Message + " (WEIR_TOKEN or --token; make one on the node with: weir token add NAME --scope admin)"
+	}
+	return e.Message
+}
+
+// send makes one request and returns its answer when that has a status below 300. The caller closes its body.
+func (a *api) send(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, a.base+path, body)
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range header {
+		req.Header[k] = v
+	}
+	req.Header.Set("User-Agent", "weir/"+Version().Version)
+	if a.token != "" {
+		req.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	res, err := a.http.Do(req)
+	if err != nil {
+		var wrapped *url.Error
+		if errors.As(err, &wrapped) {
+			err = wrapped.Err
+		}
+		return nil, fmt.Errorf("ask %s: %w", a.where, err)
+	}
+	if res.StatusCode < 300 {
+		return res, nil
+	}
+	defer res.Body.Close()
+	return nil, a.readError(res)
+}
+
+const maxErrorBody = 64 << 10 // bytes; an error of the API is far smaller, a page of some proxy may not be
+
+func (a *api) readError(res *http.Response) error {
+	b, _ := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
+	var doc struct{ Error *apiError }
+	if json.Unmarshal(b, &doc) == nil && doc.Error != nil && doc.Error.Message != "" {
+		doc.Error.Status = res.StatusCode
+		return doc.Error
+	}
+	return &apiError{Status: res.StatusCode, Message: fmt.Sprintf("%s answered %s, which is no answer of weir: is that its address?", a.where, res.Status)}
+}
+
+// call sends in as JSON, unless it is nil, and decodes the answer into out, unless that is nil.
+func (a *api) call(ctx context.Context, method, path string, in, out any) error {
+	var body io.Reader
+	header := http.Header{}
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(b)
+		header.Set("Content-Type", "application/json")
+	}
+	res, err := a.send(ctx, method, path, header, body)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if out == nil {
+		return nil
+	}
+	if err := json.NewDecoder(res.Body).Decode(out); err != nil {
+		return fmt.Errorf("read the answer of %s: %w", a.where, err)
+	}
+	return nil
+}
+
+func sitePath(name string) string { return "/api/v1/sites/" + url.PathEscape(name) }

@@ -1,0 +1,237 @@
+package cmd
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// importLine is one line of the answer to an import: progress, or with Done or Error the last one.
+type importLine struct {
+	Done     bool             `json:"done,omitempty"`
+	Error    *apiError        `json:"error,omitempty"`
+	Lines    int64            `json:"lines"`
+	Accepted int64            `json:"accepted"`
+	Rejected int64            `json:"rejected"`
+	Humans   int64            `json:"humans"`
+	Bots     int64            `json:"bots"`
+	Reasons  map[string]int64 `json:"reasons,omitempty"`
+	Examples []struct {
+		Line  int64  `json:"line"`
+		Error string `json:"error"`
+	} `json:"examples,omitempty"`
+}
+
+func importCommand() *cobra.Command {
+	var site string
+	var noWait, asJSON bool
+	c := &cobra.Command{
+		Use: "import --site NAME FILE...", Short: "Import access logs: combined, common or nginx JSON",
+		Long: `Import access logs of a web server, in combined, common or nginx-JSON format, plain or gzipped; "-" is standard input.
+Each line counts in the minute, hour and day of its own time. Lines that are refused are reported by reason with an example's line number.
+Sending the same file again counts nothing twice.
+
+The command returns when everything is counted, so that "weir stats" shows it.`,
+		Example: "  weir import --site shop.example.com /var/log/nginx/access.log*",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("name at least one file, or - for standard input")
+			}
+			return nil
+		},
+	}
+	r := reachFlags(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if site == "" {
+			return usagef("--site: say which site the log is of; \"weir site list\" shows them")
+		}
+		a, err := r.connect()
+		if err != nil {
+			return err
+		}
+		for _, name := range args {
+			line, raw, err := importFile(c.Context(), a, site, name, !noWait, c.InOrStdin(), c.ErrOrStderr())
+			if err != nil {
+				return fmt.Errorf("import %s: %w", name, err)
+			}
+			if asJSON {
+				fmt.Fprintf(c.OutOrStdout(), "%s\n", raw)
+			} else {
+				line.print(c.OutOrStdout(), name)
+			}
+			if line.Accepted == 0 && line.Rejected > 0 {
+				return fmt.Errorf("import %s: no line was understood", name)
+			}
+		}
+		return nil
+	}
+	c.Flags().StringVar(&site, "site", "", "the site that the log is of (required)")
+	c.Flags().BoolVar(&noWait, "no-wait", false, "return when everything is written, without waiting until it is counted")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document for each file")
+	return c
+}
+
+// importFile sends one file and returns the last line of the answer.
+func importFile(ctx context.Context, a *api, site, name string, wait bool, stdin io.Reader, progress io.Writer) (importLine, []byte, error) {
+	in, size, err := openInput(name, stdin)
+	if err != nil {
+		return importLine{}, nil, err
+	}
+	defer in.Close()
+	body := &countingReader{r: bufio.NewReaderSize(in, 256<<10)}
+	header := http.Header{"Content-Type": {"text/plain"}}
+	if magic, _ := body.r.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		header.Set("Content-Encoding", "gzip")
+	}
+	q := url.Values{"file": {filepath.Base(name)}}
+	if wait {
+		q.Set("wait", "1")
+	}
+	res, err := a.send(ctx, http.MethodPost, sitePath(site)+"/import?"+q.Encode(), header, body)
+	if err != nil {
+		return importLine{}, nil, err
+	}
+	defer res.Body.Close()
+	m := newMeter(progress, size, &body.n)
+	defer m.clear()
+	return readImport(res.Body, m.show)
+}
+
+// readImport reads the answer line by line up to the last one.
+func readImport(r io.Reader, show func(importLine)) (importLine, []byte, error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		var line importLine
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			return line, nil, fmt.Errorf("read the answer: %w", err)
+		}
+		switch {
+		case line.Error != nil:
+			return line, nil, fmt.Errorf("after %d lines (%d accepted): %w; send the file again: what was accepted is not counted twice", line.Lines, line.Accepted, line.Error)
+		case line.Done:
+			return line, bytes.Clone(lines.Bytes()), nil
+		}
+		show(line)
+	}
+	err := lines.Err()
+	if err == nil {
+		err = io.ErrUnexpectedEOF
+	}
+	return importLine{}, nil, fmt.Errorf("the node went away before the end (%w); send the file again: what was accepted is not counted twice", err)
+}
+
+func (l importLine) print(w io.Writer, name string) {
+	fmt.Fprintf(w, "%s: %d lines: %d hits (%d human, %d bots), %d refused\n", printable(name), l.Lines, l.Accepted, l.Humans, l.Bots, l.Rejected)
+	for _, reason := range slices.SortedFunc(maps.Keys(l.Reasons), func(a, b string) int { return int(l.Reasons[b] - l.Reasons[a]) }) {
+		fmt.Fprintf(w, "  %6d  %s\n", l.Reasons[reason], printable(reason))
+	}
+	for _, e := range l.Examples {
+		fmt.Fprintf(w, "  line %d: %s\n", e.Line, printable(e.Error))
+	}
+}
+
+// openInput opens a file, or standard input for "-". The size is -1 when it is not known.
+func openInput(name string, stdin io.Reader) (io.ReadCloser, int64, error) {
+	if name == "-" {
+		return io.NopCloser(stdin), -1, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		var pathErr *os.PathError
+		if errors.As(err, &pathErr) {
+			err = pathErr.Err
+		}
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	if info.IsDir() {
+		f.Close()
+		return nil, 0, errors.New("it is a directory, want a log file")
+	}
+	if !info.Mode().IsRegular() {
+		return f, -1, nil
+	}
+	return f, info.Size(), nil
+}
+
+type countingReader struct {
+	r *bufio.Reader
+	n atomic.Int64 // bytes handed on
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// meter shows the progress on one line of a terminal, and nothing elsewhere.
+type meter struct {
+	w       io.Writer
+	on      bool
+	size    int64 // bytes, -1 when not known
+	sent    *atomic.Int64
+	started time.Time
+}
+
+func newMeter(w io.Writer, size int64, sent *atomic.Int64) *meter {
+	f, ok := w.(*os.File)
+	if ok {
+		info, err := f.Stat()
+		ok = err == nil && info.Mode()&os.ModeCharDevice != 0
+	}
+	return &meter{w: w, on: ok, size: size, sent: sent, started: time.Now()}
+}
+
+const clearLine = "\r\x1b[K"
+
+func (m *meter) show(l importLine) {
+	if m.on {
+		fmt.Fprint(m.w, clearLine+progressText(l, m.sent.Load(), m.size, time.Since(m.started)))
+	}
+}
+
+func (m *meter) clear() {
+	if m.on {
+		fmt.Fprint(m.w, clearLine)
+	}
+}
+
+// progressText says how far an import is after took.
+func progressText(l importLine, sent, size int64, took time.Duration) string {
+	perSecond := float64(l.Lines) / max(took.Seconds(), 0.001)
+	s := fmt.Sprintf("%d lines, %.0f a second", l.Lines, perSecond)
+	if l.Rejected > 0 {
+		s += fmt.Sprintf(", %d refused", l.Rejected)
+	}
+	switch {
+	case size > 0 && sent >= size:
+		s += ", all sent, waiting for the counts"
+	case size > 0 && sent > 0:
+		left := time.Duration(float64(took) * float64(size-sent) / float64(sent))
+		s += fmt.Sprintf(", %d %%, %s left", 100*sent/size, left.Round(time.Second))
+	}
+	return s
+}

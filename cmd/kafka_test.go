@@ -1,0 +1,151 @@
+package cmd
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-analytics/weir/internal/testkit"
+)
+
+func TestKcatListsProducesConsumesAndJoinsGroups(t *testing.T) {
+	kcat := testkit.Program(t, "kcat")
+	n := testkit.StartNode(t, "")
+	run := func(stdin string, args ...string) string {
+		t.Helper()
+		out, errOut, err := testkit.Exec(t, kcat, stdin, nil, append([]string{"-b", n.Kafka}, args...)...)
+		if err != nil {
+			t.Fatalf("kcat %v: %v\n%s", args, err, errOut)
+		}
+		return out
+	}
+	if list := run("", "-L"); !strings.Contains(list, `topic "events" with 8 partitions`) || !strings.Contains(list, n.Kafka) {
+		t.Errorf("kcat -L:\n%s", list)
+	}
+	n.Run("", "topics", "create", "orders", "--partitions", "3")
+	var in strings.Builder
+	var want []string
+	for i := range 300 {
+		fmt.Fprintf(&in, "k%d:v%d\n", i, i)
+		want = append(want, fmt.Sprintf("k%d:v%d", i, i))
+	}
+	for _, codec := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
+		run(in.String(), "-t", "orders", "-P", "-K", ":", "-z", codec)
+	}
+	got := strings.Fields(run("", "-t", "orders", "-C", "-e", "-q", "-K", ":"))
+	slices.Sort(got)
+	slices.Sort(want)
+	if len(got) != 5*len(want) || !slices.Equal(slices.Compact(got), want) {
+		t.Errorf("kcat -C read %d records, want each of %d five times", len(got), len(want))
+	}
+	group := func() []string {
+		return strings.Fields(run("", "-G", "readers", "-e", "-q", "-K", ":", "-X", "auto.offset.reset=earliest", "orders"))
+	}
+	if got := group(); len(got) != 5*len(want) {
+		t.Errorf("kcat -G read %d records, want %d", len(got), 5*len(want))
+	}
+	run("one:more\n", "-t", "orders", "-P", "-K", ":")
+	if got := group(); !slices.Equal(got, []string{"one:more"}) {
+		t.Errorf("kcat -G went on with %v, want the one record that came since", got)
+	}
+	n.Kill()
+	n.Restart()
+	if got := strings.Fields(run("", "-t", "orders", "-C", "-e", "-q", "-K", ":")); len(got) != 5*len(want)+1 {
+		t.Errorf("after kill -9 kcat -C read %d records, want %d", len(got), 5*len(want)+1)
+	}
+	if got := group(); len(got) != 0 {
+		t.Errorf("after kill -9 kcat -G read %v again", got)
+	}
+}
+
+func TestTopicsGroupsProduceAndConsume(t *testing.T) {
+	n := testkit.StartNode(t, "")
+	n.Run("", "topics", "create", "orders", "--partitions", "2", "--set", "retention.ms=86400000")
+	if _, said, err := n.Try("", "topics", "create", "orders"); err == nil || !strings.Contains(said, "orders") {
+		t.Errorf("create again: %v, %s", err, said)
+	}
+	if out := n.Run("", "topics", "describe", "orders"); !strings.Contains(out, "86400000") {
+		t.Errorf("describe:\n%s", out)
+	}
+	n.Run("a=1\nb={\"x\":2}\n", "produce", "orders", "--key-separator", "=", "--header", "from=test", "--compression", "zstd")
+	out := n.Run("", "consume", "orders")
+	values := map[string]string{}
+	for line := range strings.Lines(out) {
+		var doc struct {
+			Key     string
+			Value   json.RawMessage
+			Headers map[string]string
+		}
+		if err := json.Unmarshal([]byte(line), &doc); err != nil || doc.Headers["from"] != "test" {
+			t.Fatalf("%s: %v", line, err)
+		}
+		values[doc.Key] = string(doc.Value)
+	}
+	if values["a"] != "1" || values["b"] != `{"x":2}` {
+		t.Errorf("consume:\n%s", out)
+	}
+	if got := strings.Count(n.Run("", "consume", "orders", "--group", "g"), "\n"); got != 2 {
+		t.Errorf("consume --group printed %d records, want 2", got)
+	}
+	if got := strings.Count(n.Run("", "consume", "orders", "--group", "g"), "\n"); got != 0 {
+		t.Errorf("consume --group printed %d records again", got)
+	}
+	testkit.Wait(t, "group g in the list", 10*time.Second, func() bool {
+		return strings.Contains(n.Run("", "groups", "list"), "g ")
+	})
+	if out := n.Run("", "groups", "describe", "g"); !strings.Contains(out, "orders") {
+		t.Errorf("groups describe:\n%s", out)
+	}
+	n.Run("", "topics", "delete", "orders")
+	if out := n.Run("", "topics", "list"); strings.Contains(out, "orders") || !strings.Contains(out, "events") {
+		t.Errorf("topics list:\n%s", out)
+	}
+	if _, said, err := n.Try("", "consume", "orders"); err == nil || !strings.Contains(said, "there is no topic") {
+		t.Errorf("consume of nothing: %v, %s", err, said)
+	}
+}
+
+func TestConsumeDecodesHits(t *testing.T) {
+	n := testkit.StartNode(t, "")
+	n.Run("", "site", "add", "shop.example")
+	n.Run(`81.2.69.142 - - [26/Oct/2025:02:30:00 +0100] "GET /kettles HTTP/1.1" 200 512 "-" "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"`+"\n",
+		"import", "--site", "shop.example", "-")
+	var doc struct {
+		Key   string
+		Value struct {
+			Kind, Site, Path, Browser string
+		}
+		Error string
+	}
+	out := n.Run("", "consume", "events")
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || doc.Value.Site != "shop.example" || doc.Value.Path != "/kettles" || doc.Value.Browser != "Firefox" {
+		t.Errorf("consume events: %v\n%s", err, out)
+	}
+	if strings.Contains(out, "81.2.69.142") {
+		t.Error("the address of the visitor is in the log")
+	}
+}
+
+func TestUsersAndTokens(t *testing.T) {
+	n := testkit.StartNode(t, "")
+	n.Run("correct horse battery\n", "user", "add", "ada@example.com", "--role", "admin", "--password-stdin")
+	if out := n.Run("", "user", "list"); !strings.Contains(out, "ada@example.com") {
+		t.Errorf("user list:\n%s", out)
+	}
+	n.Run("", "site", "add", "shop.example")
+	token := strings.TrimSpace(n.Run("", "token", "add", "reader", "--scope", "stats"))
+	env := []string{"WEIR_URL=" + n.HTTP, "WEIR_TOKEN=" + token}
+	if out, said, err := testkit.Exec(t, testkit.Binary(t), "", env, "stats", "shop.example"); err != nil {
+		t.Errorf("stats through WEIR_URL: %v\n%s%s", err, out, said)
+	}
+	if _, said, err := testkit.Exec(t, testkit.Binary(t), "", env, "site", "add", "other.example"); err == nil {
+		t.Errorf("a token for reading added a site: %s", said)
+	}
+	n.Run("", "token", "remove", "reader")
+	if _, said, err := testkit.Exec(t, testkit.Binary(t), "", env, "stats", "shop.example"); err == nil || !strings.Contains(said, "WEIR_TOKEN") {
+		t.Errorf("a removed token: %v, %s", err, said)
+	}
+}

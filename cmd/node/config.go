@@ -1,0 +1,110 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+// Config says how to run one node. Start from Default.
+type Config struct {
+	DataDir   string
+	NodeID    int32
+	ClusterID string // optional: refuse a data directory of another cluster
+
+	HTTP               string // HOST:PORT of dashboard, API and collecting
+	HTTPMaxConnections int
+	TrustedProxies     []netip.Prefix // whose forwarding headers are believed
+	Dev                bool           // serve the front end from the source tree
+	DevAssets          string         // where that is
+
+	Kafka          string // HOST:PORT of the Kafka listener
+	KafkaAdvertise string // HOST:PORT that clients are told to dial; empty: the address of the listener
+
+	RetainEvents time.Duration // how long hits are kept in the log; 0: for ever
+	GeoIP        string        // path of a country database; empty: the one in the binary
+
+	Version string
+	Commit  string
+	Now     func() time.Time
+	Log     *slog.Logger
+}
+
+// Default returns the configuration of a node that is started without any flag.
+func Default() Config {
+	return Config{
+		DataDir: "data", NodeID: 1,
+		HTTP: ":8080", HTTPMaxConnections: 10_000,
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+		DevAssets:      "dashboards/dist",
+		Kafka:          "127.0.0.1:9092",
+		RetainEvents:   90 * 24 * time.Hour,
+		Now:            time.Now, Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+// Validate says which flag has a wrong value, and what is allowed. What only a room can know it says itself in Open.
+func (c Config) Validate() error {
+	if c.DataDir == "" {
+		return errors.New("--data: it is empty, want a directory")
+	}
+	if c.NodeID < 1 {
+		return fmt.Errorf("--node-id: %d, 1 to %d are allowed", c.NodeID, 1<<31-1)
+	}
+	if err := checkAddr("--http", c.HTTP, 0); err != nil {
+		return err
+	}
+	if err := checkAddr("--kafka", c.Kafka, 0); err != nil {
+		return err
+	}
+	if c.KafkaAdvertise != "" {
+		if err := checkAddr("--kafka-advertise", c.KafkaAdvertise, 1); err != nil {
+			return err
+		}
+		if host, _, _ := net.SplitHostPort(c.KafkaAdvertise); host == "" {
+			return fmt.Errorf("--kafka-advertise: %q has no host, want HOST:PORT that clients can dial", c.KafkaAdvertise)
+		}
+	}
+	if c.RetainEvents != 0 && c.RetainEvents < time.Hour {
+		return fmt.Errorf("--retain-events: %s, at least 1h is allowed, or forever", c.RetainEvents)
+	}
+	return nil
+}
+
+// checkAddr checks HOST:PORT with a port from lowest to 65535. Port 0 takes a free one.
+func checkAddr(flag, addr string, lowest int) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("%s: %q, want HOST:PORT or :PORT, such as 127.0.0.1:9092", flag, addr)
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil || n < lowest || n > 65535 {
+		return fmt.Errorf("%s: port %q, %d to 65535 are allowed", flag, port, lowest)
+	}
+	return nil
+}
+
+// advertised returns the host and port that Kafka clients are told to dial: those of --kafka-advertise, or of the listener. A listener on
+// all addresses advertises the loopback address, because no other is known to be right.
+func (c Config) advertised(listener net.Addr) (host string, port int32, err error) {
+	addr := c.KafkaAdvertise
+	if addr == "" {
+		addr = listener.String()
+	}
+	host, portText, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", 0, fmt.Errorf("--kafka-advertise: %q: %w", addr, err)
+	}
+	n, err := strconv.Atoi(portText)
+	if err != nil {
+		return "", 0, fmt.Errorf("--kafka-advertise: %q: %w", addr, err)
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return host, int32(n), nil
+}

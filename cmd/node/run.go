@@ -1,0 +1,141 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/weir-analytics/weir/ingest"
+	"github.com/weir-analytics/weir/raftfsm/state"
+	"github.com/weir-analytics/weir/rollup"
+)
+
+// Run runs the node until ctx ends or a part fails for good, then stops it in order: the listeners first, so that no more hits come in, then
+// ingest, which commits what it took, then counting, then the log and the controller.
+func (n *Node) Run(ctx context.Context) error {
+	n.warn()
+	const soon, writing = 5 * time.Second, 15 * time.Second // of a healthy disk each needs far less than a second
+	return supervise(ctx, n.cfg.Log, []part{
+		{"controller", n.ctl.Run, soon},
+		{"log", n.broker.Run, writing},
+		{"set-up", n.setUp, soon},
+		{"counting", n.count, writing},
+		{"ingest", n.ingest.Run, writing},
+		{"web", n.web.Run, writing},
+	})
+}
+
+// warn says what is allowed but dangerous.
+func (n *Node) warn() {
+	addr, err := netip.ParseAddrPort(n.broker.Addr().String())
+	if err == nil && !addr.Addr().IsLoopback() {
+		n.cfg.Log.Warn("whoever reaches the Kafka listener may read and write everything; bind it to 127.0.0.1 or guard the port", "kafka", addr.String())
+	}
+}
+
+// setUp makes known where this node is and creates the topics of the pipeline, then waits for ctx.
+func (n *Node) setUp(ctx context.Context) error {
+	err := n.prepare(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	close(n.ready)
+	<-ctx.Done()
+	return nil
+}
+
+func (n *Node) prepare(ctx context.Context) error {
+	select {
+	case <-n.ctl.Ready():
+	case <-ctx.Done():
+		return nil
+	}
+	host, port, err := n.cfg.advertised(n.broker.Addr())
+	if err != nil {
+		return err
+	}
+	if err := n.ctl.RegisterBroker(ctx, state.Broker{ID: n.cfg.NodeID, ServerID: n.ctl.ServerID(), Host: host, Port: port}); err != nil {
+		return fmt.Errorf("make this node's address known: %w", err)
+	}
+	for _, spec := range rollup.Topics() {
+		if err := n.ensureTopic(ctx, spec); err != nil {
+			return err
+		}
+	}
+	select {
+	case <-n.broker.Ready():
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// ensureTopic creates a topic that is missing. How long hits are kept is set anew at each start: the flag decides.
+func (n *Node) ensureTopic(ctx context.Context, spec state.TopicSpec) error {
+	const retention = "retention.ms"
+	keep := "-1"
+	if n.cfg.RetainEvents > 0 {
+		keep = strconv.FormatInt(n.cfg.RetainEvents.Milliseconds(), 10)
+	}
+	topic, ok := n.ctl.State().Topics[spec.Name]
+	if ok && (spec.Name != ingest.Default().Topic || topic.Configs[retention] == keep) {
+		return nil
+	}
+	if ok {
+		configs := maps.Clone(topic.Configs)
+		if configs == nil {
+			configs = map[string]string{}
+		}
+		configs[retention] = keep
+		if err := n.ctl.SetTopicConfigs(ctx, spec.Name, configs); err != nil {
+			return fmt.Errorf("--retain-events: %w", err)
+		}
+		return nil
+	}
+	if spec.Name == ingest.Default().Topic {
+		spec.Configs = maps.Clone(spec.Configs)
+		if spec.Configs == nil {
+			spec.Configs = map[string]*string{}
+		}
+		spec.Configs[retention] = &keep
+	}
+	if _, err := n.ctl.CreateTopic(ctx, spec); err != nil && !errors.Is(err, state.ErrExists) {
+		return fmt.Errorf("create topic %s: %w", spec.Name, err)
+	}
+	return nil
+}
+
+// count counts once the cluster state is known: hits of sites that are not known yet would be set apart.
+func (n *Node) count(ctx context.Context) error {
+	select {
+	case <-n.ctl.Ready():
+		return n.rollup.Run(ctx)
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// WaitReady waits until the node is ready and reports whether it is; it is not when ctx ended first.
+func (n *Node) WaitReady(ctx context.Context) bool {
+	select {
+	case <-n.ready:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// URL returns the address of the dashboard, as a browser on this machine would write it.
+func (n *Node) URL() string { return n.web.URL() }
+
+// KafkaAddr returns the address of the Kafka listener.
+func (n *Node) KafkaAddr() string { return n.broker.Addr().String() }
+
+// SetupURL returns the one-time link that makes the first account, and false once there is one. It is a secret.
+func (n *Node) SetupURL() (string, bool) { return n.web.SetupURL() }

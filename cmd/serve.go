@@ -1,0 +1,161 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/weir-analytics/weir/cmd/node"
+)
+
+// rooms are the flags of serve, grouped by the room that they are for.
+type rooms struct {
+	names []string
+	sets  map[string]*pflag.FlagSet
+}
+
+func (r *rooms) room(name string) *pflag.FlagSet {
+	if r.sets == nil {
+		r.sets = map[string]*pflag.FlagSet{}
+	}
+	if r.sets[name] == nil {
+		r.names = append(r.names, name)
+		r.sets[name] = pflag.NewFlagSet(name, pflag.ContinueOnError)
+		r.sets[name].SortFlags = false
+	}
+	return r.sets[name]
+}
+
+// bind adds all flags to c and lets its help show them by room.
+func (r *rooms) bind(c *cobra.Command) {
+	for _, name := range r.names {
+		c.Flags().AddFlagSet(r.sets[name])
+	}
+	c.SetUsageFunc(func(c *cobra.Command) error {
+		w := c.OutOrStderr()
+		fmt.Fprintf(w, "Usage:\n  %s\n", c.UseLine())
+		for _, name := range r.names {
+			fmt.Fprintf(w, "\n%s:\n%s", name, r.sets[name].FlagUsages())
+		}
+		fmt.Fprintf(w, "\nEach flag can also be set by an environment variable (--http by %s) and in the file of --config.\n", envName("http"))
+		return nil
+	})
+}
+
+// logFlags say how to log.
+type logFlags struct{ level, format string }
+
+func (f *logFlags) logger(w io.Writer) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(f.level)) // the flag takes only words that parse
+	opts := &slog.HandlerOptions{Level: level}
+	if f.format == "json" {
+		return slog.New(slog.NewJSONHandler(w, opts))
+	}
+	return slog.New(slog.NewTextHandler(w, opts))
+}
+
+// nodeFlags binds the flags of a node to cfg.
+func nodeFlags(c *cobra.Command, cfg *node.Config, logs *logFlags) {
+	var r rooms
+	*logs = logFlags{level: "info", format: "text"}
+
+	f := r.room("Node")
+	f.StringVar(&cfg.DataDir, "data", cfg.DataDir, "`directory` for everything that is kept; made when missing")
+	f.Int32Var(&cfg.NodeID, "node-id", cfg.NodeID, "number of this node in its cluster, 1 and up")
+	f.StringVar(&cfg.ClusterID, "cluster-id", cfg.ClusterID, "refuse a data directory of another cluster than this `id`, and an empty one")
+	f.Var(oneOfValue{&logs.level, []string{"debug", "info", "warn", "error"}}, "log-level", "write log lines of this `level` and above: debug, info, warn or error")
+	f.Var(oneOfValue{&logs.format, []string{"text", "json"}}, "log-format", "`form` of log lines: text or json")
+	f.String("config", "", "read settings from this TOML `file`: one line per flag, such as http = \":8080\"")
+
+	f = r.room("Web (dashboard, API, collecting)")
+	f.StringVar(&cfg.HTTP, "http", cfg.HTTP, "`HOST:PORT` of the HTTP listener; :8080 listens on all addresses")
+	f.IntVar(&cfg.HTTPMaxConnections, "http-max-connections", cfg.HTTPMaxConnections, "open HTTP connections at most, 1 to 1000000; more wait")
+	f.BoolVar(&cfg.Dev, "dev", false, "read the dashboard anew from dashboards/dist for each request")
+
+	f = r.room("Ingest")
+	f.Var(prefixesValue{&cfg.TrustedProxies}, "trusted-proxies", "`networks` whose forwarding headers say who the visitor is, separated by commas")
+	f.StringVar(&cfg.GeoIP, "geoip", cfg.GeoIP, "country database, an mmdb `file` (default: the DB-IP one in the binary)")
+
+	f = r.room("Log (Kafka protocol)")
+	f.StringVar(&cfg.Kafka, "kafka", cfg.Kafka, "`HOST:PORT` of the Kafka listener; whoever reaches it may read and write everything")
+	f.StringVar(&cfg.KafkaAdvertise, "kafka-advertise", cfg.KafkaAdvertise, "`HOST:PORT` that Kafka clients are told to dial (default: the address of the listener)")
+	f.Var(daysValue{&cfg.RetainEvents}, "retain-events", "how `long` hits are kept in the log, such as 90d; counts are kept for ever")
+	r.bind(c)
+}
+
+func serveCommand() *cobra.Command {
+	cfg := node.Default()
+	var logs logFlags
+	c := &cobra.Command{
+		Use: "serve", Short: "Run a node", Args: exactly(0),
+		Long: `Run a node: it collects hits, keeps them in its log, counts them and shows the counts. The first start prints a link that
+sets up the first account. SIGTERM or Ctrl-C stops it cleanly; a second one stops it at once.`,
+		Example: "  weir serve --data /var/lib/weir --http :8080 --kafka 127.0.0.1:9092",
+	}
+	nodeFlags(c, &cfg, &logs)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		cfg.Log = logs.logger(c.ErrOrStderr())
+		return serve(c.Context(), cfg, c.OutOrStdout(), nil)
+	}
+	return c
+}
+
+// serve opens and runs a node until ctx ends. Once it is ready it calls then, unless that is nil, in a goroutine whose end it awaits.
+func serve(ctx context.Context, cfg node.Config, out io.Writer, then func(context.Context, *node.Node) error) error {
+	cfg.Version, cfg.Commit = Version().Version, Version().Commit
+	if err := cfg.Validate(); err != nil {
+		return usageError{err}
+	}
+	n, err := node.Open(cfg)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	greeted := make(chan error, 1)
+	go func() {
+		greeted <- func() error {
+			if !n.WaitReady(ctx) {
+				return nil
+			}
+			greet(out, n, cfg)
+			if then == nil {
+				return nil
+			}
+			err := then(ctx, n)
+			if err != nil {
+				cancel(err)
+			}
+			return err
+		}()
+	}()
+	err = n.Run(ctx)
+	cancel(nil)
+	if thenErr := <-greeted; thenErr != nil && err == nil {
+		err = thenErr
+	}
+	if closeErr := n.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// greet prints where everything is.
+func greet(w io.Writer, n *node.Node, cfg node.Config) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nweir %s is ready\n\n", cfg.Version)
+	fmt.Fprintf(&b, "  dashboard  %s\n", n.URL())
+	fmt.Fprintf(&b, "  kafka      %s\n", n.KafkaAddr())
+	fmt.Fprintf(&b, "  data       %s\n", cfg.DataDir)
+	if link, ok := n.SetupURL(); ok {
+		fmt.Fprintf(&b, "\n  set up the first account with this link, which works once:\n  %s\n", link)
+	}
+	fmt.Fprintln(&b)
+	io.WriteString(w, b.String())
+}
