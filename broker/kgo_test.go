@@ -390,3 +390,54 @@ func TestADeletedTopicLeavesNothing(t *testing.T) {
 		t.Errorf("offset %d, %v", r.Offset, err)
 	}
 }
+
+func TestAGroupGoesOnAfterARestart(t *testing.T) {
+	dir, ctl := t.TempDir(), newController(t)
+	b := startIn(t, dir, ctl, nil)
+	addr := b.Addr().String()
+	createTopic(t, b, "t", 4)
+	p := client(t, b, kgo.DefaultProduceTopic("t"), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
+	produce := func(from, to int) {
+		t.Helper()
+		for i := from; i < to; i++ {
+			p.Produce(t.Context(), kgo.StringRecord(fmt.Sprint(i)), nil)
+		}
+		if err := p.Flush(within(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := make(chan string, 1000)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for range 2 {
+		c := client(t, b, kgo.ConsumerGroup("g"), kgo.ConsumeTopics("t"), kgo.AutoCommitMarks(),
+			kgo.HeartbeatInterval(100*time.Millisecond), kgo.SessionTimeout(6*time.Second))
+		go func() {
+			for ctx.Err() == nil {
+				for _, r := range c.PollFetches(ctx).Records() {
+					got <- string(r.Value)
+					c.MarkCommitRecords(r)
+				}
+				c.CommitMarkedOffsets(ctx)
+			}
+		}()
+	}
+	seen := make(map[string]int)
+	all := func(n int) {
+		t.Helper()
+		for len(seen) < n {
+			select {
+			case v := <-got:
+				seen[v]++
+			case <-time.After(20 * time.Second):
+				t.Fatalf("%d of %d records", len(seen), n)
+			}
+		}
+	}
+	produce(0, 100)
+	all(100)
+	stopNow(b)
+	startIn(t, dir, ctl, func(c *Config) { c.Listen = addr })
+	produce(100, 200)
+	all(200)
+}
