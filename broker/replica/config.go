@@ -65,6 +65,10 @@ type Config struct {
 	// They are not looked at once the group exists.
 	Members []Member
 
+	// Join says that the group exists on other nodes: with an empty directory
+	// the replica waits to be sent the log instead of beginning a new group.
+	Join bool
+
 	HardState *hardstate.Store
 	Transport transport.Network
 	// Shared is common to all replicas of the node.

@@ -164,6 +164,11 @@ func (s *logStore) DeleteRange(from, to uint64) error {
 		s.r.fail(fmt.Errorf("remove entries from %d on: %w", from, err))
 		return err
 	}
+	sole, err := s.r.soleVoter() // a membership may have been among them
+	if err != nil {
+		return s.fatal(err)
+	}
+	s.headsOnly.Store(sole)
 	return nil
 }
 

@@ -160,7 +160,7 @@ func (r *Replica) raftConfig() *raft.Config {
 func (r *Replica) start() (err error) {
 	conf := r.raftConfig()
 	stable := stableStore{r.cfg.HardState.Group(r.cfg.group()), r.logs}
-	if r.log.Bounds().LastIndex == 0 {
+	if r.log.Bounds().LastIndex == 0 && !r.cfg.Join {
 		if err := r.bootstrap(stable); err != nil {
 			return fmt.Errorf("begin a new group: %w", err)
 		}

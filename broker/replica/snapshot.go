@@ -65,10 +65,19 @@ func (s *snapshots) List() ([]*raft.SnapshotMeta, error) {
 	return []*raft.SnapshotMeta{metaOf(savedName(anchorPrefix, state.index), state, int64(len(body)))}, nil
 }
 
+// members decodes a membership; none has no members. What is given was
+// checked against a checksum, or the library would panic.
+func members(config []byte) raft.Configuration {
+	if len(config) == 0 {
+		return raft.Configuration{}
+	}
+	return raft.DecodeConfiguration(config)
+}
+
 func metaOf(id string, s *saved, size int64) *raft.SnapshotMeta {
 	return &raft.SnapshotMeta{
 		Version: raft.SnapshotVersionMax, ID: id, Index: s.index, Term: s.term, Size: size,
-		Configuration: raft.DecodeConfiguration(s.config), ConfigurationIndex: s.configIndex,
+		Configuration: members(s.config), ConfigurationIndex: s.configIndex,
 	}
 }
 
@@ -169,6 +178,7 @@ func (r *Replica) restore(body []byte) error {
 		return err
 	}
 	r.load(s)
+	r.logs.noteServers(members(s.config))
 	r.ckptIndex.Store(s.index)
 	r.report(Restored{s.anchor()})
 	r.changed.notify()
