@@ -21,6 +21,7 @@ export default defineConfig({
     manifest: true,
     modulePreload: { polyfill: false },
     rollupOptions: {
+      checks: { pluginTimings: false }, // drawing the world takes its time, as it should
       output: {
         // Short names without words that content blockers look for.
         entryFileNames: 'assets/[name]-[hash].js',

@@ -19,6 +19,9 @@ export function flag(code: string): string {
   return String.fromCodePoint(...[...code].map((letter) => 0x1f1e6 + letter.charCodeAt(0) - 65));
 }
 
+/** The referrer of those who go on within the site. It says nothing about where people come from, so cards leave it to the full list. */
+export const internal = '(internal)';
+
 /** Whether a key says that something is not known or not there, rather than what it is. */
 export const isBlank = (key: string): boolean => key === '' || key === '??' || (key.startsWith('(') && key.endsWith(')'));
 
@@ -27,6 +30,7 @@ const devices: Record<string, string> = { desktop: 'Desktop', mobile: 'Mobile', 
 export function keyName(report: Report, key: string): string {
   if (report === 'country') return countryName(key);
   if (key === '(direct)') return 'Direct / None';
+  if (key === internal) return 'Within the site';
   if (key === '' || key === '(unknown)' || key === '??') return 'Unknown';
   if (report === 'device') return devices[key.toLowerCase()] ?? key;
   return key;

@@ -21,6 +21,7 @@ describe('countries', () => {
 describe('rows that say that something is not known', () => {
   it('are shown by name', () => {
     expect(keyName('referrer', '(direct)')).toBe('Direct / None');
+    expect(keyName('referrer', '(internal)')).toBe('Within the site');
     expect(keyName('browser', '(unknown)')).toBe('Unknown');
     expect(keyName('device', 'mobile')).toBe('Mobile');
     expect(keyName('page', '/a')).toBe('/a');
