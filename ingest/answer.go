@@ -33,7 +33,7 @@ func (i *Ingest) refuse(w http.ResponseWriter, r refusal) {
 
 // drop counts a refusal and says it in headers.
 func (i *Ingest) drop(w http.ResponseWriter, r refusal) {
-	i.metrics.dropped[r.reason].Inc()
+	i.lost(0, r.reason, 1)
 	w.Header().Set("X-Weir-Dropped", string(r.reason))
 	if r.status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"github.com/weir-analytics/weir/ingest/clientip"
@@ -24,8 +25,7 @@ const maxLineErrors = 100
 const maxAheadMs = 5 * 60 * 1000
 
 // serveClicks takes a batch of clicks of short links.
-func (i *Ingest) serveClicks(w http.ResponseWriter, r *http.Request) {
-	client := i.clients.Resolve(r)
+func (i *Ingest) serveClicks(w http.ResponseWriter, r *http.Request, client clientip.Client) {
 	if refused, ok := i.mayGiveAddresses(r, client); !ok {
 		i.refuseBatch(w, refused)
 		return
@@ -51,7 +51,14 @@ func (i *Ingest) serveClicks(w http.ResponseWriter, r *http.Request) {
 		i.refuseBatch(w, refusalOf(err))
 		return
 	}
-	c := clicks{intake: t, defaultSite: r.URL.Query().Get("site")}
+	query := r.URL.Query()
+	c := clicks{intake: t, defaultSite: query.Get("site")}
+	if name := query.Get("tz"); name != "" {
+		if c.zone, err = time.LoadLocation(name); err != nil || name == "Local" {
+			i.refuseBatch(w, refusal{http.StatusBadRequest, "tz", "must be the name of a time zone such as Europe/Berlin", reasonInvalid})
+			return
+		}
+	}
 	c.takeAll(data)
 	if noAck(r) {
 		t.flush()
@@ -73,6 +80,7 @@ func (i *Ingest) refuseBatch(w http.ResponseWriter, r refusal) {
 type clicks struct {
 	*intake
 	defaultSite string
+	zone        *time.Location // of times without one; nil is UTC
 	click       dialect.Click
 	line        int
 	rejected    int
@@ -154,6 +162,9 @@ func (c *clicks) take(line []byte) {
 		c.reject(reasonOfLine(err), err.Error())
 		return
 	}
+	if c.click.Local && c.zone != nil {
+		c.click.TimeMs = inZone(c.click.TimeMs, c.zone)
+	}
 	if c.click.TimeMs > c.receivedMs+maxAheadMs {
 		c.reject(reasonFuture, "ts is in the future: check the sender's clock")
 		return
@@ -166,6 +177,12 @@ func (c *clicks) take(line []byte) {
 	if err := c.putClick(&c.click, site); err != nil {
 		c.failed = err
 	}
+}
+
+// inZone takes a time that was read as UTC for the time of day of a zone.
+func inZone(ms int64, zone *time.Location) int64 {
+	t := time.UnixMilli(ms).UTC()
+	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone).UnixMilli()
 }
 
 func reasonOfLine(err error) reason {
@@ -219,7 +236,7 @@ func (c *clicks) putClick(click *dialect.Click, site state.Site) error {
 	h := hit.Hit{Kind: hit.Click, ClientID: view(click.ID), TimeMs: click.TimeMs,
 		Link: pageurl.Printable(view(click.Link)), Host: pageurl.Host(view(click.Host)),
 		Dest:    pageurl.Cut(pageurl.Printable(view(click.Dest)), pageurl.MaxPath),
-		Country: countryCode(click.Country)}
+		Country: countryCode(view(click.Country))}
 	h.Referrer, h.RefHost = c.referrer(view(click.Ref))
 	botKind := ""
 	if click.Bot {
@@ -230,7 +247,7 @@ func (c *clicks) putClick(click *dialect.Click, site state.Site) error {
 }
 
 // countryCode takes a sender's word for the country when it is a code.
-func countryCode(code []byte) string {
+func countryCode(code string) string {
 	if len(code) != 2 || code[0]|0x20 < 'a' || code[0]|0x20 > 'z' || code[1]|0x20 < 'a' || code[1]|0x20 > 'z' {
 		return ""
 	}

@@ -153,6 +153,8 @@ func (f *fixture) send(method, target, body string, header ...string) *httptest.
 	for i := 0; i+1 < len(header); i += 2 {
 		if header[i+1] == "" {
 			r.Header.Del(header[i])
+		} else if header[i] == "Host" {
+			r.Host = header[i+1]
 		} else {
 			r.Header.Set(header[i], header[i+1])
 		}

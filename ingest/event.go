@@ -20,8 +20,7 @@ import (
 const contentTypeAdvice = "must be text/plain or application/json"
 
 // serveEvent takes one hit in Plausible's shape.
-func (i *Ingest) serveEvent(w http.ResponseWriter, r *http.Request) {
-	client := i.clients.Resolve(r)
+func (i *Ingest) serveEvent(w http.ResponseWriter, r *http.Request, client clientip.Client) {
 	if r.Header["X-Debug-Request"] != nil && r.Header.Get("X-Debug-Request") == "true" {
 		w.Header()["Content-Type"] = textPlain
 		_, _ = w.Write([]byte(client.Addr.String())) // the caller's own address, for the caller
@@ -98,12 +97,22 @@ func noAck(r *http.Request) bool { return r.URL.RawQuery != "" && r.URL.Query().
 
 // putEvent queues the hits of an event.
 func (t *intake) putEvent(r *http.Request, client clientip.Client, e *dialect.Event, page pageurl.URL, sites []state.Site) error {
-	a := t.i.agents.get([]byte(r.UserAgent()))
-	botKind := bot.Request(r.Method, r.Header)
-	who := visitor.Who{Addr: client.Addr, Agent: a.sum}
-	h := hit.Hit{Kind: kindOf(e.Name), Name: nameOf(e), Host: page.Host, Path: page.Path, Query: page.Query,
-		Title: pageurl.Cut(pageurl.Printable(e.Title), pageurl.MaxName), ClientID: e.ID, Props: e.Props, Revenue: e.Revenue,
-		NonInteractive: e.NonInteractive, Campaign: pageurl.Campaign(page.Query), Hints: hints(r.Header)}
+	a, who, botKind := t.senderOf(r, client, e)
+	h := hit.Hit{Kind: kindOf(e), Name: pageurl.Printable(nameOf(e)), Host: page.Host, Path: page.Path, Query: page.Query,
+		Title: pageurl.Cut(pageurl.Printable(e.Title), pageurl.MaxName), ClientID: pageurl.Printable(e.ID), Props: e.Props, Revenue: e.Revenue,
+		NonInteractive: e.NonInteractive, Campaign: pageurl.Campaign(page.Query), Status: e.Status}
+	ownAgent := e.Said == nil || !e.Said.HasAgent && !e.Said.Other
+	if ownAgent {
+		h.Hints = hints(r.Header)
+	}
+	if e.Said != nil {
+		h.TimeMs, h.Country = e.Said.TimeMs, countryCode(e.Said.Country)
+	}
+	if h.Kind == hit.Click {
+		h.Path, h.Query = "", ""
+		h.Link = pageurl.Printable(e.Link)
+		h.Dest = pageurl.Cut(pageurl.Printable(e.Dest), pageurl.MaxPath)
+	}
 	if e.HashMode && page.Fragment != "" {
 		h.Fragment = page.Fragment
 		h.Path = pageurl.Cut(h.Path+"#"+pageurl.Printable(page.Fragment), pageurl.MaxPath)
@@ -115,7 +124,9 @@ func (t *intake) putEvent(r *http.Request, client clientip.Client, e *dialect.Ev
 	for _, site := range sites {
 		one := h
 		t.describe(&one, site, who, a, botKind)
-		applyHints(&one, r.Header)
+		if ownAgent {
+			applyHints(&one, r.Header)
+		}
 		if err := t.put(&one, who, nil); err != nil {
 			return err
 		}
@@ -123,8 +134,45 @@ func (t *intake) putEvent(r *http.Request, client clientip.Client, e *dialect.Ev
 	return nil
 }
 
-func kindOf(name string) hit.Kind {
-	switch name {
+// senderOf tells whose hit it is: that of who sends it, or of whom the sender speaks for.
+func (t *intake) senderOf(r *http.Request, client clientip.Client, e *dialect.Event) (a *agent, who visitor.Who, botKind string) {
+	said := e.Said
+	if said == nil {
+		a = t.i.agents.get([]byte(r.UserAgent()))
+		return a, visitor.Who{Addr: client.Addr, Agent: a.sum}, firstOf(bot.Request(r.Method, r.Header), e.Robot)
+	}
+	switch {
+	case said.HasAgent:
+		a = t.i.agents.get([]byte(said.Agent))
+	case said.Other:
+		a = noAgent
+	default:
+		a = t.i.agents.get([]byte(r.UserAgent()))
+	}
+	who.Agent = a.sum
+	switch addr, ok := clientip.Parse(said.IP); {
+	case ok:
+		who.Addr = addr
+	case said.Client != "":
+		who.Name = said.Client
+	case !said.Other:
+		who.Addr = client.Addr
+	}
+	return a, who, e.Robot
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func kindOf(e *dialect.Event) hit.Kind {
+	if e.Kind != 0 {
+		return e.Kind
+	}
+	switch e.Name {
 	case dialect.NamePageview:
 		return hit.Pageview
 	case dialect.NameEngagement:
@@ -134,7 +182,7 @@ func kindOf(name string) hit.Kind {
 }
 
 func nameOf(e *dialect.Event) string {
-	if kindOf(e.Name) == hit.Event {
+	if kindOf(e) == hit.Event {
 		return e.Name
 	}
 	return ""

@@ -2,11 +2,14 @@ package ingest
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 
+	"github.com/weir-analytics/weir/ingest/clientip"
 	"github.com/weir-analytics/weir/ingest/hit"
 )
 
-// Paths that take hits.
+// Paths that take hits in shapes of our own.
 const (
 	pathEvent  = "/api/event"
 	pathClicks = "/api/clicks"
@@ -14,74 +17,131 @@ const (
 	pathSchema = "/schema/hit.proto"
 )
 
-// Paths lists what Handler answers, for the router in front of it.
-func Paths() []string { return []string{pathEvent, pathClicks, pathPixel, pathSchema} }
+// pathSlug is the beginning of addresses of pictures in Umami's shape: a name of any kind follows.
+const pathSlug = "/p/"
 
-// Handler answers the paths that take hits:
-//
-//	POST /api/event        one hit of a page, in Plausible's shape
-//	POST /api/clicks       clicks of short links, NDJSON or a JSON array
-//	GET  /p.gif            picture for pages without script
-//	GET  /schema/hit.proto schema of the records in the topic events
-//
-// It may be called before Run, and answers 503 after Run has ended.
+// route is how one path is answered.
+type route struct {
+	methods string // allowed ones, as the header Allow lists them; OPTIONS is always
+	serve   func(w http.ResponseWriter, r *http.Request, client clientip.Client)
+	echo    bool // the sender's origin is echoed, since its tracker sends with credentials
+}
+
+// routeTable lists all paths.
+func (i *Ingest) routeTable() map[string]route {
+	const get, post, both = "GET", "POST", "GET, POST"
+	return map[string]route{
+		pathEvent:  {post, i.serveEvent, false}, // Plausible, and our own tracker
+		pathClicks: {post, i.serveClicks, false},
+		pathPixel:  {get, i.servePixel, false},
+		pathSchema: {get, serveSchema, false},
+
+		"/api/send":  {post, i.serveUmami, false},
+		"/api/batch": {post, i.serveUmamiBatch, false},
+		pathSlug:     {get, i.serveUmamiPixel, false},
+
+		"/count":        {both, i.serveGoatCounter, false},
+		"/api/v0/count": {post, i.serveGoatCounterAPI, false},
+
+		"/g/collect":        {both, i.serveGA4, true},
+		"/mp/collect":       {post, i.serveGA4Server, false},
+		"/debug/mp/collect": {post, i.serveGA4Debug, false},
+
+		"/matomo.php": {both, i.serveMatomo, true},
+		"/piwik.php":  {both, i.serveMatomo, true},
+
+		"/collect": {get, i.serveFathom, false},
+
+		"/hooks/shlink": {post, i.serveShlink, false},
+		"/hooks/dub":    {post, i.serveDub, false},
+		"/hooks/yourls": {post, i.serveClicks, false},
+		"/hooks/bitly":  {post, i.serveClicks, false},
+		"/hooks/clicks": {post, i.serveClicks, false},
+	}
+}
+
+// Paths lists what Handler answers, for the router in front of it: patterns in the syntax of net/http.ServeMux and chi.
+func Paths() []string {
+	paths := []string{pathEvent, pathClicks, pathPixel, pathSchema}
+	var more []string
+	for path := range (&Ingest{}).routeTable() {
+		if path == pathSlug {
+			path += "{slug}"
+		}
+		if !slices.Contains(paths, path) {
+			more = append(more, path)
+		}
+	}
+	slices.Sort(more)
+	return append(paths, more...)
+}
+
+// Handler answers the paths that take hits; routeTable lists them. It may be called before Run, and answers 503 after Run has ended.
 func (i *Ingest) Handler() http.Handler { return http.HandlerFunc(i.serve) }
 
 func (i *Ingest) serve(w http.ResponseWriter, r *http.Request) {
-	switch r.URL.Path {
-	case pathEvent:
-		if allow(w, r, http.MethodPost) {
-			i.serveEvent(w, r)
-		}
-	case pathClicks:
-		if allow(w, r, http.MethodPost) {
-			i.serveClicks(w, r)
-		}
-	case pathPixel:
-		if allow(w, r, http.MethodGet) {
-			i.servePixel(w, r)
-		}
-	case pathSchema:
-		if allow(w, r, http.MethodGet) {
-			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			_, _ = w.Write([]byte(hit.Schema()))
-		}
-	default:
-		http.NotFound(w, r)
+	path := r.URL.Path
+	if strings.HasPrefix(path, pathSlug) && len(path) > len(pathSlug) && strings.IndexByte(path[len(pathSlug):], '/') < 0 {
+		path = pathSlug
+	} else if path == pathSlug {
+		path = ""
 	}
+	to, ok := i.routes[path]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	if allow(w, r, &to) {
+		to.serve(w, r, i.clients.Resolve(r))
+	}
+}
+
+func serveSchema(w http.ResponseWriter, _ *http.Request, _ clientip.Client) {
+	w.Header()["Content-Type"] = textPlain
+	_, _ = w.Write([]byte(hit.Schema()))
 }
 
 // allow sets the headers that let pages of other origins send hits, answers preflights, and refuses other methods. Hits carry no
 // credentials, so any origin may send them.
-func allow(w http.ResponseWriter, r *http.Request, method string) bool {
+func allow(w http.ResponseWriter, r *http.Request, to *route) bool {
 	h := w.Header()
 	h["Access-Control-Allow-Origin"] = anyOrigin
 	h["X-Content-Type-Options"] = noSniff
-	switch r.Method {
-	case method:
+	if origin := r.Header["Origin"]; to.echo && len(origin) > 0 {
+		h["Access-Control-Allow-Origin"] = origin[:1:1]
+		h["Access-Control-Allow-Credentials"] = credentials
+		h["Vary"] = varyOrigin
+	}
+	switch {
+	case r.Method == to.methods, strings.Contains(to.methods, r.Method) && r.Method != "":
 		h["Access-Control-Expose-Headers"] = exposed
 		return true
-	case http.MethodHead:
-		return method == http.MethodGet
-	case http.MethodOptions:
-		h.Set("Access-Control-Allow-Methods", method+", OPTIONS")
-		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Debug-Request")
+	case r.Method == http.MethodHead:
+		if strings.HasPrefix(to.methods, http.MethodGet) {
+			return true
+		}
+	case r.Method == http.MethodOptions:
+		h.Set("Access-Control-Allow-Methods", to.methods+", OPTIONS")
+		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Debug-Request, X-Umami-Cache, X-Umami-Website-Id")
 		h.Set("Access-Control-Max-Age", "86400")
 		w.WriteHeader(http.StatusNoContent)
-	default:
-		h.Set("Allow", method+", OPTIONS")
-		writeFieldError(w, http.StatusMethodNotAllowed, "method", "must be "+method)
+		return false
 	}
+	h.Set("Allow", to.methods+", OPTIONS")
+	writeFieldError(w, http.StatusMethodNotAllowed, "method", "must be "+strings.Replace(to.methods, ",", " or", 1))
 	return false
 }
 
 // Values of headers that every answer has, shared because they never change.
 var (
-	anyOrigin = []string{"*"}
-	noSniff   = []string{"nosniff"}
-	exposed   = []string{"X-Plausible-Dropped, X-Weir-Dropped, X-Weir-Note, Retry-After"}
-	textPlain = []string{"text/plain; charset=utf-8"}
-	textJSON  = []string{"application/json; charset=utf-8"}
-	imageGIF  = []string{"image/gif"}
-	noStore   = []string{"no-store"}
+	anyOrigin   = []string{"*"}
+	noSniff     = []string{"nosniff"}
+	exposed     = []string{"X-Plausible-Dropped, X-Weir-Dropped, X-Weir-Note, Retry-After"}
+	credentials = []string{"true"}
+	varyOrigin  = []string{"Origin"}
+	textPlain   = []string{"text/plain; charset=utf-8"}
+	textJSON    = []string{"application/json; charset=utf-8"}
+	bareJSON    = []string{"application/json"}
+	imageGIF    = []string{"image/gif"}
+	noStore     = []string{"no-store"}
 )

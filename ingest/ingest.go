@@ -19,6 +19,8 @@ type Ingest struct {
 	places  *enrich.Places
 	agents  agents
 	proxies proxyWatch
+	siteIDs siteIDs
+	routes  map[string]route
 }
 
 // New checks the configuration and loads the country database. It starts nothing and touches no network. A country database that cannot be
@@ -36,6 +38,7 @@ func New(cfg Config) (*Ingest, error) {
 		clients: clientip.New(cfg.TrustedProxies, cfg.ClientHeader),
 		places:  enrich.OpenPlaces(cfg.GeoIP, cfg.Now, cfg.Log),
 	}
+	i.routes = i.routeTable()
 	i.queue = newQueue(&i.cfg, i.metrics, source)
 	return i, nil
 }

@@ -14,16 +14,17 @@ import (
 // intake takes the hits of one request or import: one snapshot of the cluster state, one clock reading, the batches to wait for. It is
 // used by one goroutine.
 type intake struct {
-	i          *Ingest
-	state      *state.State
-	days       *visitor.Days
-	parts      []*partition
-	receivedMs int64
-	waits      waits
-	touched    []bool // partitions with hits that are not flushed
-	bots       int
-	hits       int
-	source     string // label
+	i           *Ingest
+	state       *state.State
+	days        *visitor.Days
+	parts       []*partition
+	receivedMs  int64
+	waits       waits
+	touched     []bool // partitions with hits that are not flushed
+	bots        int
+	hits        int
+	lastVisitor uint64 // of the hit queued last
+	source      string // label
 
 	siteName  string // asked for last
 	site      state.Site
@@ -112,6 +113,7 @@ func (t *intake) put(h *hit.Hit, who visitor.Who, failures []uint64) error {
 	t.waits.add(b)
 	t.touched[number] = true
 	t.hits++
+	t.lastVisitor = h.Visitor
 	if h.Bot {
 		t.bots++
 	}

@@ -12,7 +12,17 @@ const (
 	sourceClick  = "click"
 	sourcePixel  = "pixel"
 	sourceImport = "import"
+
+	sourceUmami       = "umami"
+	sourceGoatCounter = "goatcounter"
+	sourceGA4         = "ga4"
+	sourceMatomo      = "matomo"
+	sourceFathom      = "fathom"
+	sourceHook        = "hook"
 )
+
+var sources = []string{sourceEvent, sourceClick, sourcePixel, sourceImport, sourceUmami, sourceGoatCounter, sourceGA4, sourceMatomo, sourceFathom,
+	sourceHook}
 
 type metrics struct {
 	hits       map[string]prometheus.Counter // by source; committed
@@ -41,7 +51,7 @@ func newMetrics(registry prometheus.Registerer, queueBytes int64) *metrics {
 	}
 	bound := prometheus.NewGauge(prometheus.GaugeOpts{Name: "weir_ingest_queue_bound_bytes", Help: "Bound of weir_ingest_queue_bytes."})
 	bound.Set(float64(queueBytes))
-	for _, source := range []string{sourceEvent, sourceClick, sourcePixel, sourceImport} {
+	for _, source := range sources {
 		m.hits[source] = hits.WithLabelValues(source)
 	}
 	for _, r := range reasons {

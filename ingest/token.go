@@ -11,11 +11,20 @@ import (
 	"github.com/weir-analytics/weir/raftfsm/state"
 )
 
+// pathHooks is the beginning of the addresses that services call by themselves.
+const pathHooks = "/hooks/"
+
 const tokenAdvice = "needs a token that may send hits: make one with \"weir token add NAME --scope ingest\" and send it as \"Authorization: Bearer TOKEN\""
 
 // mayGiveAddresses reports whether a sender's word on addresses and times of others is taken: from this machine, or with a token.
 func (i *Ingest) mayGiveAddresses(r *http.Request, client clientip.Client) (refusal, bool) {
 	header := r.Header.Get("Authorization")
+	if header == "" && strings.HasPrefix(r.URL.Path, pathHooks) {
+		// Services that call a hook cannot send a header of one's own: the token is in the address they are given.
+		if token := r.URL.Query().Get("token"); token != "" {
+			header = "Bearer " + token
+		}
+	}
 	if header == "" {
 		if client.Direct() {
 			return refusal{}, true

@@ -32,7 +32,32 @@ type Event struct {
 	Revenue        hit.Revenue
 	ScrollPercent  int   // -1: not given
 	EngagedMs      int64 // -1: not given
+
+	Kind   hit.Kind // 0: by Name
+	Link   string   // of a click: the short link
+	Dest   string   // and where it leads
+	Status int      // HTTP status, where the sender is a server that tells it
+	Robot  string   // kind of bot that the sender takes the visitor for: RobotDriven or RobotSender; "" when it says nothing
+	Said   *Said    // what the sender says of others; nil when it says nothing
 }
+
+// Said is what a sender says of a visitor, in place of its own address, agent and time. The caller takes it from senders that have shown a
+// key, and clears it otherwise.
+type Said struct {
+	Other    bool  // the sender is a server: its own address and agent are nobody's
+	TimeMs   int64 // Unix milliseconds; 0: now
+	IP       string
+	Client   string // name of the visitor where no address is known
+	Agent    string
+	HasAgent bool   // an agent is named, if empty
+	Country  string // counts where the address tells none
+}
+
+// Kinds of bots by a sender's word. They are stored in hits.
+const (
+	RobotDriven = "driven" // the script noticed that a program drives the browser
+	RobotSender = "sender" // the service takes the visitor for a bot
+)
 
 // Names with a meaning of their own.
 const (
@@ -247,4 +272,29 @@ func (p *plausible) check() error {
 		return wrong("scroll_depth", "an engagement needs sd or e")
 	}
 	return nil
+}
+
+// ParseTimedEvent is ParsePlausible for an element of a batch: a pageview when it has no name, and with the member ts, the time. Said is set
+// when there is one. ts is RFC 3339, or a number as ParseTime reads it.
+func ParseTimedEvent(body []byte) (Event, error) {
+	e := Event{ScrollPercent: -1, EngagedMs: -1}
+	p := plausible{event: &e}
+	_, err := jsonscan.Object(body, func(key []byte, v jsonscan.Value) error {
+		if string(key) != "ts" {
+			return p.member(key, v)
+		}
+		ms, err := ParseTime(v)
+		if err != nil {
+			return wrong("ts", "%s", err)
+		}
+		e.Said = &Said{TimeMs: ms}
+		return nil
+	})
+	if err != nil {
+		return e, err
+	}
+	if e.Name == "" {
+		e.Name = NamePageview
+	}
+	return e, p.check()
 }

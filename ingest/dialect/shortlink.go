@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"errors"
 
 	"github.com/weir-analytics/weir/ingest/jsonscan"
@@ -20,6 +21,7 @@ type Click struct {
 	Ref     []byte
 	Country []byte
 	Bot     bool
+	Local   bool // TimeMs is a time of day without its zone, taken for UTC
 }
 
 // maxLink bounds ids of links and clicks, in bytes.
@@ -80,8 +82,11 @@ func (c *Click) member(key []byte, v jsonscan.Value) error {
 			return err
 		}
 		c.TimeMs = ms
+		c.Local = len(key) == len("click_time") && string(key) == "click_time" && !hasZone(v)
 	case "link", "slug", "key", "keyword", "short_code", "shortCode", "shorturl":
 		set(&c.Link, v)
+	case "bitlink":
+		c.setBitlink(v)
 	case "host", "domain", "hostname":
 		set(&c.Host, v)
 	case "site":
@@ -110,4 +115,24 @@ func set(field *[]byte, v jsonscan.Value) {
 			*field = text
 		}
 	}
+}
+
+// setBitlink takes host and link from "bit.ly/3xAmple", with or without a scheme.
+func (c *Click) setBitlink(v jsonscan.Value) {
+	text := v.Bytes()
+	if at := bytes.Index(text, []byte("://")); at >= 0 {
+		text = text[at+3:]
+	}
+	if host, link, ok := bytes.Cut(text, []byte("/")); ok && len(link) > 0 {
+		c.Host, c.Link = host, link
+	}
+}
+
+// hasZone reports whether a date in text says its zone, as YOURLS's click_time does not. Numbers count from 1970 and need none.
+func hasZone(v jsonscan.Value) bool {
+	text := v.Bytes()
+	if v.Kind != jsonscan.KindString || len(text) < 16 || text[4] != '-' {
+		return true
+	}
+	return bytes.ContainsAny(text[16:], "Zz+-") || bytes.HasSuffix(text, []byte("UTC"))
 }

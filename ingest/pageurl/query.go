@@ -37,10 +37,11 @@ func Decode(text string) string {
 	return unescape(text, true)
 }
 
-// Campaign reads the utm_ parameters of a query. Where there is no utm_source, "ref" or "source" stands in for it.
+// Campaign reads the utm_ parameters of a query, or those that Matomo has for the same (mtm_, pk_). Where there is no source, "ref" or "source"
+// stands in for it.
 func Campaign(query string) hit.Campaign {
 	var c hit.Campaign
-	if !strings.Contains(query, "utm_") && !strings.Contains(query, "ref=") && !strings.Contains(query, "source=") {
+	if !mayHaveCampaign(query) {
 		return c
 	}
 	var ref string
@@ -57,6 +58,16 @@ func Campaign(query string) hit.Campaign {
 			c.Term = value
 		case "utm_content":
 			c.Content = value
+		case "mtm_source", "pk_source":
+			fill(&c.Source, value)
+		case "mtm_medium", "pk_medium":
+			fill(&c.Medium, value)
+		case "mtm_campaign", "pk_campaign", "piwik_campaign":
+			fill(&c.Name, value)
+		case "mtm_kwd", "mtm_keyword", "pk_kwd", "pk_keyword", "piwik_kwd":
+			fill(&c.Term, value)
+		case "mtm_content", "pk_content":
+			fill(&c.Content, value)
 		case "source", "ref":
 			if ref == "" {
 				ref = value
@@ -67,4 +78,20 @@ func Campaign(query string) hit.Campaign {
 		c.Source = ref
 	}
 	return c
+}
+
+// mayHaveCampaign is the cheap test that most queries fail.
+func mayHaveCampaign(query string) bool {
+	if query == "" {
+		return false
+	}
+	return strings.Contains(query, "utm_") || strings.Contains(query, "ref=") || strings.Contains(query, "source=") ||
+		strings.Contains(query, "mtm_") || strings.Contains(query, "pk_") || strings.Contains(query, "piwik_")
+}
+
+// fill sets a field that is still empty.
+func fill(field *string, value string) {
+	if *field == "" {
+		*field = value
+	}
 }
