@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -21,10 +22,10 @@ const sampleTimeout = 500 * time.Millisecond
 
 // ends knows where the partitions of events end. It asks the log only when somebody asks it.
 type ends struct {
-	now func() time.Time
-	ask chan chan<- sample
+	now     func() time.Time
+	ask     chan chan<- sample
+	running atomic.Bool
 
-	once sync.Once
 	mu   sync.Mutex
 	last sample
 }
@@ -35,16 +36,17 @@ type sample struct {
 	offsets map[int32]int64
 }
 
-func (e *ends) init() { e.once.Do(func() { e.ask = make(chan chan<- sample) }) }
+func newEnds(now func() time.Time) *ends { return &ends{now: now, ask: make(chan chan<- sample)} }
 
 // run answers until ctx ends. All who ask while the log is being asked get one answer.
 func (e *ends) run(ctx context.Context, log feed.Log) error {
-	e.init()
 	client, err := log.Client()
 	if err != nil {
 		return err
 	}
 	defer client.Close()
+	e.running.Store(true)
+	defer e.running.Store(false)
 	admin := kadm.NewClient(client)
 	for {
 		select {
@@ -89,11 +91,9 @@ func (e *ends) sample(ctx context.Context, admin *kadm.Client, before sample) sa
 
 // get returns a sample that is not older than sampleFor, or the best there is when the log does not answer.
 func (e *ends) get(ctx context.Context) sample {
-	e.init()
-	if s := e.current(); !s.at.IsZero() {
-		if age := e.now().Sub(s.at); age >= 0 && age < sampleFor {
-			return s
-		}
+	s := e.current()
+	if age := e.now().Sub(s.at); age >= 0 && age < sampleFor || !e.running.Load() {
+		return s
 	}
 	reply := make(chan sample, 1)
 	timeout := time.NewTimer(2 * sampleTimeout)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,8 +36,9 @@ type bench struct {
 	client *kgo.Client // of the test
 	ends   map[int32]int64
 
-	room *Rollup
-	stop func()
+	room     *Rollup
+	stop     func()
+	dialRoom func(ctx context.Context, network, host string) (net.Conn, error) // nil: as the log says
 }
 
 type fixedSites struct {
@@ -62,13 +64,16 @@ func sitesOf(zones map[uint32]string) *fixedSites {
 	return &fixedSites{state: s}
 }
 
+// testLevel is how much of the log is shown by verbose tests.
+var testLevel = slog.LevelInfo
+
 // logger prints what the room says when tests are verbose.
 func logger(t testing.TB) *slog.Logger {
 	out := io.Discard
 	if testing.Verbose() {
 		out = os.Stderr
 	}
-	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: testLevel}))
 }
 
 func newBench(t testing.TB, log *testLog) *bench {
@@ -86,17 +91,28 @@ func newBench(t testing.TB, log *testLog) *bench {
 	return b
 }
 
-// start opens the room and runs it.
-func (b *bench) start() {
+// open opens the room without running it.
+func (b *bench) open() {
 	b.t.Helper()
-	room, err := Open(Config{Seeds: b.log.seeds, Dialer: b.log.dial, Sites: b.sites, Dir: b.dir, Log: logger(b.t), Registry: prometheus.NewRegistry()})
+	dial := b.log.dial
+	if b.dialRoom != nil {
+		dial = b.dialRoom
+	}
+	room, err := Open(Config{Seeds: b.log.seeds, Dialer: dial, Sites: b.sites, Dir: b.dir, Log: logger(b.t), Registry: prometheus.NewRegistry()})
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	b.room = room
+}
+
+// start opens the room and runs it.
+func (b *bench) start() {
+	b.t.Helper()
+	b.open()
+	room := b.room
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- room.Run(ctx) }()
-	b.room = room
 	stopped := false
 	b.stop = func() {
 		if stopped {
@@ -140,6 +156,12 @@ func (b *bench) settle() {
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	if err := b.room.WaitFor(ctx, b.ends); err != nil {
+		for partition, end := range b.ends {
+			for unit := range unitTopics {
+				progress, _, _ := b.room.table.Progress(unit, partition)
+				b.t.Logf("partition %d: events to %d, %ss to %+v", partition, end, unit, progress)
+			}
+		}
 		b.t.Fatalf("wait until all is counted: %v", err)
 	}
 }

@@ -37,6 +37,8 @@ type Config struct {
 	Topic string // that is read
 	// Open makes the workers of partitions that were assigned, for all of them together. It reads from the log where they were.
 	Open func(ctx context.Context, partitions []int32) (map[int32]Start, error)
+	// Codec compresses what is published. The zero codec is lz4.
+	Codec kgo.CompressionCodec
 	// Tick is how often workers are asked whether they are due while no record comes. 0 is one second.
 	Tick    time.Duration
 	Metrics *Metrics // nil: counted and not shown
@@ -49,6 +51,9 @@ type Feed struct{ cfg Config }
 func New(cfg Config) *Feed {
 	if cfg.Tick == 0 {
 		cfg.Tick = time.Second
+	}
+	if cfg.Codec == (kgo.CompressionCodec{}) {
+		cfg.Codec = kgo.Lz4Compression()
 	}
 	if cfg.Metrics == nil {
 		cfg.Metrics = NewMetrics(nil)

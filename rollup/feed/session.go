@@ -66,7 +66,7 @@ func runSession(ctx context.Context, cfg Config) (err error) {
 		kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.RecordDeliveryTimeout(deliveryTimeout),
 		kgo.MaxBufferedRecords(1<<20),
-		kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression()),
+		kgo.ProducerBatchCompression(cfg.Codec),
 		kgo.WithHooks(&s.placed),
 	)
 	if err != nil {
@@ -93,7 +93,8 @@ func (s *session) close() {
 	s.client.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.drop(nil)
+	clear(s.seats)
+	s.cfg.Metrics.partitions.WithLabelValues(s.cfg.Group).Set(0)
 }
 
 // step waits for records or for a flush that is due, and does one round of work.
@@ -265,19 +266,11 @@ func (s *session) assign(ctx context.Context, offsets map[string]map[int32]kgo.O
 	return offsets, nil
 }
 
-// revoke is called by the client with the partitions that were taken away.
+// revoke is called by the client with the partitions that were taken away; at the end of a generation there may be none.
 func (s *session) revoke(_ context.Context, _ *kgo.Client, gone map[string][]int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.drop(gone[s.cfg.Topic])
-}
-
-// drop forgets partitions, nil for all of them. s.mu is held.
-func (s *session) drop(partitions []int32) {
-	if partitions == nil {
-		clear(s.seats)
-	}
-	for _, partition := range partitions {
+	for _, partition := range gone[s.cfg.Topic] {
 		delete(s.seats, partition)
 	}
 	s.cfg.Metrics.partitions.WithLabelValues(s.cfg.Group).Set(float64(len(s.seats)))

@@ -38,7 +38,8 @@ const (
 	CacheBytes  = 8 << 20 // of each partition
 	dirtyBytes  = 4 << 20 // of windows that are not published; beyond, a flush comes at once
 	siteWait    = 10 * time.Second
-	costFactor  = 4 // a flush that takes long is followed by a pause of this many times its length
+	costFactor  = 4        // a flush that takes long is followed by a pause of this many times its length
+	byteRate    = 64 << 10 // bytes per second and partition that flushes publish on average, so that the topic grows at a bounded rate
 	maxInterval = 10 * time.Second
 )
 
@@ -66,9 +67,15 @@ func (f *Fold) firstWait() time.Duration {
 // interval is the time between flushes under steady traffic. Minutes are what live pages look at.
 func (f *Fold) interval() time.Duration {
 	if f.Unit == zone.Minute {
-		return 50 * time.Millisecond
+		return 200 * time.Millisecond
 	}
 	return time.Second
+}
+
+// pause is the time from one flush to the next under steady traffic.
+func (p *Partition) pause() time.Duration {
+	byBytes := time.Duration(p.flushBytes) * time.Second / byteRate
+	return min(max(p.f.interval(), costFactor*p.took, byBytes), maxInterval)
 }
 
 // Partition folds one partition of deltas. It implements feed.Worker.
@@ -93,7 +100,8 @@ type Partition struct {
 	began     time.Time // of the flush under way
 	took      time.Duration
 
-	memory prometheus.Gauge
+	flushBytes int // published by the last flush, before compression
+	memory     prometheus.Gauge
 }
 
 var _ feed.Worker = (*Partition)(nil)
@@ -234,8 +242,7 @@ func (p *Partition) Due() time.Time {
 		return time.Time{}
 	}
 	due := p.firstAt.Add(p.f.firstWait())
-	pause := min(max(p.f.interval(), costFactor*p.took), maxInterval)
-	if steady := p.flushedAt.Add(pause); steady.After(due) {
+	if steady := p.flushedAt.Add(p.pause()); steady.After(due) {
 		return steady
 	}
 	return due
@@ -273,7 +280,10 @@ func (p *Partition) Flushed(records []*kgo.Record, now time.Time) error {
 	clear(p.dirty)
 	p.dirty = p.dirty[:0]
 	p.outEnd = records[len(records)-1].Offset + 1
-	p.publishedTo, p.flushedAt, p.took = p.foldedTo, now, now.Sub(p.began)
+	p.publishedTo, p.flushedAt, p.took, p.flushBytes = p.foldedTo, now, now.Sub(p.began), 0
+	for _, r := range records {
+		p.flushBytes += len(r.Key) + len(r.Value)
+	}
 	p.windows.shrink(published)
 	p.memory.Set(float64(p.windows.bytes))
 	return nil
