@@ -162,6 +162,7 @@ func TestUmamiNamesSitesByUUID(t *testing.T) {
 }
 
 func TestServersSpeakForOthersWithAKeyOnly(t *testing.T) {
+	corpus(t) // holds the countries
 	const message = `{"type":"event","payload":{"website":"x","hostname":"shop.example.com","url":"/i","timestamp":1770000000,"ip":"81.2.69.142","userAgent":"` + chrome + `"}}`
 	f := start(t, nil)
 	w := f.send("POST", "/api/send", message, "Authorization", "Bearer "+ingestToken, "User-Agent", "my-backend/1.0")
