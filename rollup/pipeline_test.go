@@ -98,7 +98,7 @@ func (b *bench) open() {
 	if b.dialRoom != nil {
 		dial = b.dialRoom
 	}
-	room, err := Open(Config{Seeds: b.log.seeds, Dialer: dial, Sites: b.sites, Dir: b.dir, Log: logger(b.t), Registry: prometheus.NewRegistry()})
+	room, err := Open(Config{Seeds: b.log.seeds, Dialer: dial, Sites: b.sites, Dir: b.dir, Member: fmt.Sprintf("%p", b), Log: logger(b.t), Registry: prometheus.NewRegistry()})
 	if err != nil {
 		b.t.Fatal(err)
 	}

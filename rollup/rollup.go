@@ -32,6 +32,7 @@ type Config struct {
 	Opts   []kgo.Opt                                                         // TLS, SASL and the like
 	Sites  Sites
 	Dir    string // of the table; made if it does not exist
+	Member string // names this node in the consumer groups, for ever: after a crash it goes on at once. Empty: it is a stranger each time
 
 	TableCacheBytes int64 // blocks of the table in memory; 0 is 32 MiB
 	FoldCacheBytes  int   // windows in memory, of each partition and length; 0 is 8 MiB
@@ -91,11 +92,11 @@ func (r *Rollup) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return r.table.Run(ctx) })
 	group.Go(func() error {
-		return feed.New(feed.Config{Log: r.log, Group: GroupTally, Topic: TopicEvents, Open: r.tally.Open, Metrics: r.feeds}).Run(ctx)
+		return feed.New(feed.Config{Log: r.log, Group: GroupTally, Topic: TopicEvents, Open: r.tally.Open, Member: r.cfg.Member, Metrics: r.feeds}).Run(ctx)
 	})
 	for _, f := range r.folds {
 		group.Go(func() error {
-			return feed.New(feed.Config{Log: r.log, Group: unitGroups[f.Unit], Topic: TopicDeltas, Open: f.Open, Metrics: r.feeds,
+			return feed.New(feed.Config{Log: r.log, Group: unitGroups[f.Unit], Topic: TopicDeltas, Open: f.Open, Member: r.cfg.Member, Metrics: r.feeds,
 				Codec: kgo.ZstdCompression()}).Run(ctx) // cells are text that repeats much: half the bytes of lz4
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -35,6 +36,9 @@ type Config struct {
 	Log   Log
 	Group string
 	Topic string // that is read
+	// Member names this member for ever: when its process dies and comes back, it has its partitions back at once. Two members that run at
+	// the same time need two names. Empty: the group forgets the member when it goes, and others wait for its session to end.
+	Member string
 	// Open makes the workers of partitions that were assigned, for all of them together. It reads from the log where they were.
 	Open func(ctx context.Context, partitions []int32) (map[int32]Start, error)
 	// Codec compresses what is published. The zero codec is lz4.
@@ -69,6 +73,7 @@ func (f *Feed) Run(ctx context.Context) error {
 		began := time.Now()
 		err := runSession(ctx, f.cfg)
 		if ctx.Err() != nil {
+			f.leave()
 			return context.Cause(ctx)
 		}
 		if time.Since(began) > time.Minute {
@@ -86,6 +91,24 @@ func (f *Feed) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-time.After(wait):
 		}
+	}
+}
+
+// leave tells the group that this member will not be back soon, so that others take its partitions over. Members without a name have
+// said so when their session ended.
+func (f *Feed) leave() {
+	if f.cfg.Member == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	client, err := f.cfg.Log.Client()
+	if err == nil {
+		defer client.Close()
+		_, err = kadm.NewClient(client).LeaveGroup(ctx, kadm.LeaveGroup(f.cfg.Group).InstanceIDs(f.cfg.Member))
+	}
+	if err != nil {
+		f.cfg.Log.Logger.Debug("leave a group", "group", f.cfg.Group, "err", err)
 	}
 }
 

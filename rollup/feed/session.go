@@ -45,7 +45,11 @@ func runSession(ctx context.Context, cfg Config) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s := &session{cfg: cfg, cancel: cancel, seats: map[int32]*seat{}, placed: placement{wake: make(chan struct{}, 1)}}
-	s.client, err = cfg.Log.Client(
+	var static []kgo.Opt
+	if cfg.Member != "" {
+		static = append(static, kgo.InstanceID(cfg.Member))
+	}
+	s.client, err = cfg.Log.Client(append(static,
 		kgo.ConsumerGroup(cfg.Group),
 		kgo.ConsumeTopics(cfg.Topic),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()),
@@ -68,7 +72,7 @@ func runSession(ctx context.Context, cfg Config) (err error) {
 		kgo.MaxBufferedRecords(1<<20),
 		kgo.ProducerBatchCompression(cfg.Codec),
 		kgo.WithHooks(&s.placed),
-	)
+	)...)
 	if err != nil {
 		return err
 	}
