@@ -56,11 +56,11 @@ async function failure(answer: Response): Promise<Failure> {
   }
   if (answer.status === 502 || answer.status === 503 || answer.status === 504) {
     if (!error.code) reach.lost();
-    return new Failure('away', error.message ?? 'weir is not ready yet.', error.code, '', answer.status);
+    return new Failure('away', error.message ? sentence(error.message) : 'weir is not ready yet.', error.code, '', answer.status);
   }
   reach.found();
   const kind: Kind = answer.status === 401 && error.code !== 'wrong_password' ? 'expired' : 'refused';
-  return new Failure(kind, error.message ?? `The server answered ${answer.status}.`, error.code, error.field, answer.status);
+  return new Failure(kind, error.message ? sentence(error.message, error.field) : `The server answered ${answer.status}.`, error.code, error.field, answer.status);
 }
 
 export interface Question {
@@ -70,6 +70,12 @@ export interface Question {
   link?: string;
   limit?: number;
   zero?: boolean;
+}
+
+/** What the API says about a field begins with its name, which stands above the message on a page, and in lower case. */
+export function sentence(message: string, field = ''): string {
+  const rest = field && message.startsWith(`${field}: `) ? message.slice(field.length + 2) : message;
+  return rest.slice(0, 1).toUpperCase() + rest.slice(1);
 }
 
 const site = (name: string) => `/sites/${encodeURIComponent(name)}`;

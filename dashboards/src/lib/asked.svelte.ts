@@ -1,6 +1,7 @@
 // One question to the server that is asked again and again: the newest question wins, and the last answer stays until the next is there.
 import { Failure } from './api';
 import { session } from './session.svelte';
+import type { Together } from './together';
 
 export class Asked<T> {
   answer = $state.raw<T | null>(null);
@@ -9,6 +10,9 @@ export class Asked<T> {
   failure = $state('');
   #abort: AbortController | undefined;
   #again: ((signal: AbortSignal) => Promise<T>) | undefined;
+
+  /** Answers of the same `together` are shown in one go, but for the first ones, which are shown as they come. */
+  constructor(readonly together?: Together) {}
 
   /** Whether what is shown answers an earlier, different question. */
   get stale(): boolean {
@@ -28,7 +32,7 @@ export class Asked<T> {
     this.#abort = abort;
     this.wanted = question;
     try {
-      const answer = await get(abort.signal);
+      const answer = await this.#get(question, get, abort.signal);
       if (abort.signal.aborted) return;
       this.answer = answer;
       this.about = question;
@@ -44,6 +48,16 @@ export class Asked<T> {
         this.#again = undefined;
         if (again) void this.ask(question, again);
       }
+    }
+  }
+
+  async #get(question: string, get: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
+    if (!this.together || this.about !== question) return get(signal);
+    this.together.begin();
+    try {
+      return await get(signal);
+    } finally {
+      await this.together.end();
     }
   }
 

@@ -162,6 +162,11 @@ export const steps = {
     assert.match(await graph.getAttribute('aria-valuetext'), /still being filled$/);
     await page.getByRole('button', { name: 'Table' }).click();
     assert.equal(await page.locator('table').first().locator('tbody tr').count(), 120);
+    const inGraph = await page.locator('section.main table').evaluate((table) => {
+      const column = [...table.querySelectorAll('thead th')].findIndex((head) => head.textContent.trim() === 'Hits');
+      return [...table.querySelectorAll('tbody tr')].reduce((sum, row) => sum + Number(row.children[column].textContent.replaceAll(',', '')), 0);
+    });
+    assert.equal(inGraph, await figure(page, 'Hits'), 'graph and figures differ');
     await page.getByRole('button', { name: 'Graph' }).click();
   },
 

@@ -108,7 +108,7 @@ describe('the live stream', () => {
     const { live, failures } = await listen();
     Stream.all[0]!.fail(true);
     await vi.advanceTimersByTimeAsync(100);
-    expect(failures[0]).toMatchObject({ kind: 'expired', message: 'log in' });
+    expect(failures[0]).toMatchObject({ kind: 'expired', message: 'Log in' });
     live.close();
   });
 
