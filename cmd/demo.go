@@ -57,18 +57,37 @@ func runDemo(ctx context.Context, n *node.Node, cfg node.Config, out io.Writer) 
 		return fmt.Errorf("make the demo's account: %w", err)
 	}
 	fmt.Fprintf(out, "\nweir demo\n\n  dashboard  %s\n  log in     %s with the password %s\n  kafka      %s\n  data       %s\n\n", n.URL(), demoEmail, password, n.KafkaAddr(), cfg.DataDir)
-	for _, site := range demo.Sites() {
-		took := time.Now()
-		hits, err := demoHistory(ctx, a, n.URL(), site, time.Now())
-		if err != nil {
-			return fmt.Errorf("history of %s: %w", site.Name, err)
-		}
-		if hits > 0 {
-			fmt.Fprintf(out, "  %-22s %6d hits of history in %.1f s\n", site.Name, hits, time.Since(took).Seconds())
-		}
+	fresh, err := demoSites(ctx, a)
+	if err != nil {
+		return err
 	}
-	fmt.Fprintf(out, "\nvisitors are coming now; Ctrl-C stops\n")
-	return demoLive(ctx, n.URL(), cfg.Log)
+	live := make(chan error, 1)
+	go func() { live <- demoLive(ctx, n.URL(), cfg.Log) }()
+	began := time.Now()
+	hits, err := demoHistory(ctx, a, n.URL(), fresh, began)
+	if err != nil {
+		return errors.Join(err, ctx.Err())
+	}
+	if hits > 0 {
+		fmt.Fprintf(out, "  %d hits of history in %.1f s; counting them may take a little longer\n", hits, time.Since(began).Seconds())
+	}
+	fmt.Fprintln(out, "  visitors are coming now; Ctrl-C stops")
+	return <-live
+}
+
+// demoSites adds the sites and returns those that were not there from an earlier run.
+func demoSites(ctx context.Context, a *api) (fresh []demo.Site, err error) {
+	for _, site := range demo.Sites() {
+		err := a.call(ctx, http.MethodPost, "/api/v1/sites", map[string]string{"name": site.Name, "timezone": site.Timezone}, nil)
+		if is(err, http.StatusConflict) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("add %s: %w", site.Name, err)
+		}
+		fresh = append(fresh, site)
+	}
+	return fresh, nil
 }
 
 // demoUser makes the account, or gives it another password when it is there from an earlier run.
@@ -85,40 +104,43 @@ func is(err error, status int) bool {
 	return errors.As(err, &e) && e.Status == status
 }
 
-// spans of history: how many days back they begin and end, and how busy they are.
+// demoSpans are the parts of the history, the newest first: how many days ago each begins and ends, and how busy it is.
 var demoSpans = []struct {
 	fromDays, toDays int
 	scale            float64
-}{{360, 60, 0.02}, {60, 3, 0.15}, {3, 0, 1}}
+}{{2, 0, 1}, {31, 2, 0.1}, {365, 31, 0.01}}
 
-// demoHistory adds the site and imports its past, unless it is there from an earlier run. It returns the number of hits.
-func demoHistory(ctx context.Context, a *api, base string, site demo.Site, now time.Time) (int, error) {
-	err := a.call(ctx, http.MethodPost, "/api/v1/sites", map[string]string{"name": site.Name, "timezone": site.Timezone}, nil)
-	if is(err, http.StatusConflict) {
-		return 0, nil
+// demoHistory imports the past of the sites and returns the number of hits.
+func demoHistory(ctx context.Context, a *api, base string, sites []demo.Site, now time.Time) (hits int, err error) {
+	for i, span := range demoSpans {
+		for _, site := range sites {
+			made := demo.New(uint64(i)).Between(site, now.AddDate(0, 0, -span.fromDays), now.AddDate(0, 0, -span.toDays), span.scale)
+			send := func() error { return demoLog(ctx, a, site, made) }
+			if site.Links {
+				send = func() error { return demoClicks(ctx, base, made) }
+			}
+			if err := send(); err != nil {
+				return hits, fmt.Errorf("history of %s: %w", site.Name, err)
+			}
+			hits += len(made)
+		}
 	}
-	if err != nil {
-		return 0, err
-	}
-	traffic := demo.New(uint64(len(site.Name)))
-	var hits []demo.Hit
-	for _, s := range demoSpans {
-		hits = append(hits, traffic.Between(site, now.AddDate(0, 0, -s.fromDays), now.AddDate(0, 0, -s.toDays), s.scale)...)
-	}
-	if site.Links {
-		return len(hits), demoClicks(ctx, base, hits)
-	}
+	return hits, nil
+}
+
+// demoLog imports hits as an access log.
+func demoLog(ctx context.Context, a *api, site demo.Site, hits []demo.Hit) error {
 	var log bytes.Buffer
 	if err := demo.WriteLog(&log, hits); err != nil {
-		return 0, err
+		return err
 	}
-	res, err := a.send(ctx, http.MethodPost, sitePath(site.Name)+"/import?wait=1&file=demo.log", http.Header{"Content-Type": {"text/plain"}}, &log)
+	res, err := a.send(ctx, http.MethodPost, sitePath(site.Name)+"/import?file=demo.log", http.Header{"Content-Type": {"text/plain"}}, &log)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer res.Body.Close()
-	line, _, err := readImport(res.Body, func(importLine) {})
-	return int(line.Accepted), err
+	_, _, err = readImport(res.Body, func(importLine) {})
+	return err
 }
 
 // demoClicks posts clicks in batches, as a short-link service does.
