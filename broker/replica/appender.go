@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -17,6 +18,7 @@ import (
 func (r *Replica) Append(ctx context.Context, batch []byte) *Pending {
 	p := &Pending{done: make(chan struct{}), batch: batch}
 	if err := r.admit(ctx, p); err != nil {
+		r.cfg.Metrics.answered(Appended{}, err)
 		p.finish(Appended{}, err)
 	}
 	return p
@@ -26,6 +28,10 @@ func (r *Replica) Append(ctx context.Context, batch []byte) *Pending {
 func (r *Replica) admit(ctx context.Context, p *Pending) error {
 	if err := r.serving(); err != nil {
 		return err
+	}
+	r.cfg.Shared.WatchSpace(r.cfg.FS, r.cfg.Dir, time.Now())
+	if err := r.cfg.Shared.Space(); err != nil {
+		return fmt.Errorf("%w: %w", ErrDiskFull, err)
 	}
 	settings := r.settings.Load()
 	if len(p.batch) > settings.MaxBatchBytes {
@@ -43,13 +49,14 @@ func (r *Replica) admit(ctx context.Context, p *Pending) error {
 	if err := r.room.Acquire(ctx, p.held); err != nil {
 		return fmt.Errorf("%w: %w", ErrQueueFull, context.Cause(ctx))
 	}
+	r.cfg.Metrics.held(p.held)
 	select {
 	case r.queue <- p:
 	case <-ctx.Done():
-		r.room.Release(p.held)
+		r.release(p)
 		return fmt.Errorf("%w: %w", ErrQueueFull, context.Cause(ctx))
 	case <-r.ctx.Done():
-		r.room.Release(p.held)
+		r.release(p)
 		return r.endError()
 	}
 	if r.ctx.Err() != nil {
@@ -93,7 +100,13 @@ func (r *Replica) drainQueue() {
 
 // answer ends the wait for a batch and gives its room back.
 func (r *Replica) answer(p *Pending, res Appended, err error) {
+	r.cfg.Metrics.answered(res, err)
 	p.finish(res, err)
+	r.release(p)
+}
+
+func (r *Replica) release(p *Pending) {
+	r.cfg.Metrics.held(-p.held)
 	r.room.Release(p.held)
 }
 

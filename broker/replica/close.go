@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/weir-analytics/weir/broker/seglog"
 )
 
 // closeWait bounds how long Close waits for batches under way. A disk that
@@ -39,11 +37,8 @@ func (r *Replica) close() error {
 	r.giveUpWaiting()
 	close(r.notices) // raft has ended
 	<-r.watcher
-	if clean {
-		errs = append(errs, r.checkpoint())
+	if !clean {
+		return errors.Join(append(errs, r.log.Abandon())...)
 	}
-	if err := r.log.Close(); err != nil && !errors.Is(err, seglog.ErrFailed) {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, r.checkpoint(), r.log.Close())...)
 }

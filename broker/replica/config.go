@@ -83,8 +83,9 @@ type Config struct {
 	// forgotten; 0 for 24 hours, as Kafka has it.
 	ProducerExpiry time.Duration
 
-	Now func() time.Time // nil for time.Now
-	Log *slog.Logger     // nil for slog.Default
+	Now     func() time.Time // nil for time.Now
+	Metrics *Metrics         // nil counts nothing
+	Log     *slog.Logger     // nil for slog.Default
 	// OnEvent is told of rare, important things besides the log; it must not
 	// call the replica.
 	OnEvent func(Event)

@@ -35,6 +35,9 @@ var (
 	// ErrQueueFull is returned when there was no room in the queue until the
 	// caller's context ended.
 	ErrQueueFull = errors.New("the partition's queue is full")
+	// ErrDiskFull is returned while the disk has too little room left. It is a
+	// kind of ErrStopped, but ends by itself when there is room again.
+	ErrDiskFull = fmt.Errorf("%w for new records: the disk is full", ErrStopped)
 	// ErrStopped is returned by a partition that was closed, or that stopped
 	// because of an input/output error or damage; Err tells which.
 	ErrStopped = errors.New("the partition has stopped")

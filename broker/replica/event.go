@@ -56,5 +56,6 @@ func (r *Replica) report(e Event) {
 			log.Info("old segments deleted", "segments", e.Segments, "bytes", e.Bytes, "offset", e.Anchor.NextOffset)
 		}
 	}
+	r.cfg.Metrics.event(e)
 	r.cfg.OnEvent(e)
 }

@@ -295,3 +295,66 @@ func TestAFullQueueRefusesInTime(t *testing.T) {
 		t.Errorf("high watermark %d, want %d", got, len(pending))
 	}
 }
+
+// tightDisk has as much room as it is told.
+type tightDisk struct {
+	vfs.FS
+	free *atomic.Int64
+}
+
+func (d tightDisk) Space(string) (free, total int64, err error) { return d.free.Load(), 100 << 30, nil }
+
+func TestAFullDiskRefusesUntilThereIsRoom(t *testing.T) {
+	var free atomic.Int64
+	free.Store(1 << 30)
+	n := newNode(t, tightDisk{vfs.NewMem(), &free}, "d")
+	r := n.open(n.config(0))
+	put(t, r, batchOf(t, "a"))
+	free.Store(1 << 20)
+	n.shared.WatchSpace(n.fsys, "d", time.Now().Add(time.Minute))
+	_, err := r.Append(context.Background(), batchOf(t, "b")).Result()
+	if !errors.Is(err, ErrDiskFull) || !errors.Is(err, ErrStopped) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := r.Read(0, 10); err != nil {
+		t.Errorf("reading goes on: %v", err)
+	}
+	if _, err := r.SetLogStart(context.Background(), 1); err != nil {
+		t.Errorf("retention goes on: %v", err)
+	}
+	free.Store(1 << 30)
+	n.shared.WatchSpace(n.fsys, "d", time.Now().Add(2*time.Minute))
+	if got := put(t, r, batchOf(t, "b")); got.BaseOffset != 1 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestDamageFoundByAReaderStopsThePartition(t *testing.T) {
+	mem := vfs.NewMem()
+	n := newNode(t, mem, "d")
+	r, err := Open(n.config(0))
+	must(t, err)
+	waitFor(t, r, "leadership", func() bool { _, _, serving := r.Leader(); return serving })
+	put(t, r, batchOf(t, "a"))
+	put(t, r, batchOf(t, "b"))
+	mem.Corrupt(n.config(0).Dir+"/00000000000000000000.log", func(b []byte) []byte { b[70] ^= 1; return b })
+	if _, err := r.Read(0, 1000); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := r.Append(context.Background(), batchOf(t, "c")).Result(); !errors.Is(err, ErrStopped) || !errors.Is(err, ErrCorrupt) {
+		t.Errorf("after damage: got %v", err)
+	}
+	stopped := 0
+	for _, e := range n.eventList() {
+		if _, ok := e.(Stopped); ok {
+			stopped++
+		}
+	}
+	if stopped != 1 {
+		t.Errorf("%d events", stopped)
+	}
+	must(t, r.Close())
+	if _, err := Open(n.config(0)); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("opened again: got %v", err)
+	}
+}

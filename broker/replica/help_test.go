@@ -68,7 +68,12 @@ func (n *node) open(cfg Config) *Replica {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	n.t.Cleanup(func() { _ = r.Close() })
+	n.t.Cleanup(func() {
+		_ = r.Close()
+		if _, err := seglog.Verify(n.fsys, cfg.Dir); err != nil {
+			n.t.Errorf("after the test: %v", err)
+		}
+	})
 	waitFor(n.t, r, "leadership", func() bool { _, _, serving := r.Leader(); return serving })
 	return r
 }

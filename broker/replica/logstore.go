@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -99,7 +100,10 @@ func (s *logStore) StoreLogs(logs []*raft.Log) error {
 		}
 		entries[i] = e
 	}
-	if err := s.r.log.Append(entries); err != nil {
+	began := time.Now()
+	err := s.r.log.Append(entries)
+	s.r.cfg.Metrics.stored(entries, time.Since(began))
+	if err != nil {
 		if !errors.Is(err, seglog.ErrFailed) {
 			err = fmt.Errorf("%w: %w", errNotStored, err)
 		}
@@ -136,7 +140,14 @@ func (s *logStore) convert(l *raft.Log) (seglog.Entry, error) {
 }
 
 // noteServers looks at a membership before raft acts on it.
-func (s *logStore) noteServers(c raft.Configuration) { s.headsOnly.Store(len(c.Servers) <= 1) }
+func (s *logStore) noteServers(c raft.Configuration) { s.setSole(len(c.Servers) <= 1) }
+
+// setSole says whether the group has one member. Entries are kept in memory
+// only for others.
+func (s *logStore) setSole(sole bool) {
+	s.headsOnly.Store(sole)
+	s.r.log.KeepTail(!sole)
+}
 
 // stamp sets the append time of a batch that is new, as the topic wishes.
 // Raft's main loop is the only caller.
@@ -168,7 +179,7 @@ func (s *logStore) DeleteRange(from, to uint64) error {
 	if err != nil {
 		return s.fatal(err)
 	}
-	s.headsOnly.Store(sole)
+	s.setSole(sole)
 	return nil
 }
 

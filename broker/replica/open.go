@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/weir-analytics/weir/broker/seglog"
+	"github.com/weir-analytics/weir/internal/raftlog"
 	"github.com/weir-analytics/weir/raftfsm/hardstate"
 	"github.com/weir-analytics/weir/raftfsm/transport"
 )
@@ -152,7 +153,7 @@ func (r *Replica) raftConfig() *raft.Config {
 	c.NoSnapshotRestoreOnStart = true // the state is loaded already
 	c.NoLegacyTelemetry = true
 	c.NotifyCh = r.notices
-	c.Logger = raftLog{r.cfg.Log}
+	c.Logger = raftlog.New(r.cfg.Log)
 	return c
 }
 
@@ -169,9 +170,9 @@ func (r *Replica) start() (err error) {
 	if err != nil {
 		return err
 	}
-	r.logs.headsOnly.Store(sole)
+	r.logs.setSole(sole)
 	if r.raft, err = newRaft(conf, machine{r}, r.logs, stable, r.snaps, r.link); err != nil {
-		return err
+		return errors.Join(err, r.Err()) // raft hides the cause
 	}
 	r.snaps.started()
 	r.running.Store(r.raft)

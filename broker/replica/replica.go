@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -103,9 +104,22 @@ func (r *Replica) Read(offset int64, maxBytes int) ([]byte, error) {
 	}
 	b, err := r.log.Read(offset, maxBytes, hw)
 	if err != nil {
-		return nil, fmt.Errorf("read at offset %d: %w", offset, err)
+		return nil, r.readError(fmt.Errorf("read at offset %d: %w", offset, err))
 	}
 	return b, nil
+}
+
+// readError stops the replica when what it has read is damaged.
+func (r *Replica) readError(err error) error {
+	switch {
+	case errors.Is(err, seglog.ErrOffsetRange): // the log start has moved meanwhile
+		return fmt.Errorf("%w: %w", ErrOffsetOutOfRange, err)
+	case errors.Is(err, ErrCorrupt):
+		r.fail(err)
+	case errors.Is(err, seglog.ErrClosed):
+		return fmt.Errorf("%w: %w", ErrStopped, err)
+	}
+	return err
 }
 
 // OffsetForTime returns the first committed record at or after ms.
@@ -113,7 +127,10 @@ func (r *Replica) OffsetForTime(ms int64) (offset, timeMs int64, ok bool, err er
 	if err := r.Err(); err != nil {
 		return 0, 0, false, err
 	}
-	return r.log.OffsetForTime(ms, r.HighWatermark())
+	if offset, timeMs, ok, err = r.log.OffsetForTime(ms, r.HighWatermark()); err != nil {
+		err = r.readError(fmt.Errorf("look up time %d: %w", ms, err))
+	}
+	return offset, timeMs, ok, err
 }
 
 // MaxTimestamp returns the committed record with the newest time.
@@ -121,7 +138,10 @@ func (r *Replica) MaxTimestamp() (offset, timeMs int64, ok bool, err error) {
 	if err := r.Err(); err != nil {
 		return 0, 0, false, err
 	}
-	return r.log.MaxTimestamp(r.HighWatermark())
+	if offset, timeMs, ok, err = r.log.MaxTimestamp(r.HighWatermark()); err != nil {
+		err = r.readError(fmt.Errorf("look up newest time: %w", err))
+	}
+	return offset, timeMs, ok, err
 }
 
 // EpochEnd returns the largest leader epoch that is not above the one given,

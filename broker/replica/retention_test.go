@@ -1,11 +1,14 @@
 package replica
 
 import (
+	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/weir-analytics/weir/broker/record"
+	"github.com/weir-analytics/weir/broker/seglog"
 	"github.com/weir-analytics/weir/internal/vfs"
 )
 
@@ -92,5 +95,67 @@ func TestOldSegmentsGoBySize(t *testing.T) {
 	r = m.open(m.config(0))
 	if got := put(t, r, from(t, 5, 0, 197, 1)); !got.Duplicate || got.BaseOffset != 197 {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// Readers that fall behind retention are told so, and never get anything else
+// than the records of the offset they asked for.
+func TestReadersAgainstRetention(t *testing.T) {
+	n := newNode(t, vfs.NewMem(), "d")
+	n.shared = seglog.NewShared(seglog.Limits{OpenSegments: 2})
+	cfg := n.config(0)
+	cfg.SegmentBytes, cfg.RetainBytes = 1500, 6000
+	r := n.open(cfg)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for at := r.LogStart(); ; {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				b, err := r.Read(at, 700)
+				if errors.Is(err, ErrOffsetOutOfRange) {
+					at = r.LogStart()
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for len(b) > 0 {
+					h, rest, err := record.Parse(b)
+					if err == nil {
+						err = h.CheckCRC()
+					}
+					if err != nil || h.BaseOffset != at {
+						t.Errorf("at %d: got offset %d, %v", at, h.BaseOffset, err)
+						return
+					}
+					at, b = h.NextOffset(), rest
+				}
+				if at == r.HighWatermark() {
+					at = r.LogStart()
+				}
+				if _, _, _, err := r.OffsetForTime(1_000_000 + at); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for i := range 400 {
+		put(t, r, at(t, 1_000_000+int64(i), fmt.Sprint("record ", i)))
+		if i%7 == 0 {
+			must(t, r.proposeRetention(time.Now()))
+			must(t, r.retire())
+		}
+	}
+	close(stop)
+	wg.Wait()
+	if r.LogStart() == 0 {
+		t.Error("nothing was deleted, the test shows nothing")
 	}
 }

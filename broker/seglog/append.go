@@ -56,7 +56,9 @@ func (l *Log) Append(entries []Entry) error {
 		}
 		rest = rest[n:]
 	}
-	l.shared.add(&l.tail, entries)
+	if !l.noTail.Load() {
+		l.shared.add(&l.tail, entries)
+	}
 	return nil
 }
 
@@ -283,28 +285,28 @@ func (w *write) writeBatches(entries []Entry, pos int64) error {
 		return err
 	}
 	*pooled = buf
-	if err := w.fill(pos); err != nil {
-		return err
-	}
+	w.fill(pos)
 	return w.sync(w.s.own.log.SyncData())
 }
 
-// fill writes zeros after the new end when it has passed the filled part.
-func (w *write) fill(end int64) error {
+// fill writes zeros after the new end when it has passed the filled part. They
+// only make later syncs faster: on an error there are fewer of them, and what
+// is wrong with the disk shows when it is synced.
+func (w *write) fill(end int64) {
 	if end <= w.s.filled {
-		return nil
+		return
 	}
 	step := min(max(end/4, minFillBytes), maxFillBytes)
 	to := min(end+step, max(w.l.cfg.SegmentBytes, end))
-	for at := end; at < to; {
-		n := min(int64(len(zeros)), to-at)
-		if _, err := w.s.own.log.WriteAt(zeros[:n], at); err != nil {
-			return fmt.Errorf("fill segment: %w", err)
+	at := end
+	for at < to {
+		n, err := w.s.own.log.WriteAt(zeros[:min(int64(len(zeros)), to-at)], at)
+		at += int64(n)
+		if err != nil {
+			break
 		}
-		at += n
 	}
-	w.s.filled = to
-	return nil
+	w.s.filled = at
 }
 
 func (w *write) writeSlots() error {

@@ -95,6 +95,7 @@ func checkAfterCut(t *testing.T, fsys vfs.FS, s *script, acked, tried int, what 
 		}
 	}
 	checkLog(t, l, more.made)
+	verifyLog(t, l)
 	must(t, l.Close())
 	l, err = Open(config(fsys, 600))
 	if err != nil {

@@ -152,3 +152,16 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// verifyLog checks the files of a log that is at rest.
+func verifyLog(t testing.TB, l *Log) {
+	t.Helper()
+	b := l.Bounds()
+	r, err := Verify(l.cfg.FS, l.cfg.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Entries != int(b.LastIndex-b.Anchor.Index) || r.Next != b.NextOffset {
+		t.Fatalf("verify finds %+v, the log is %+v", r, b)
+	}
+}

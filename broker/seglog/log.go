@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-analytics/weir/internal/vfs"
@@ -68,6 +69,7 @@ type Log struct {
 	cfg    Config
 	shared *Shared
 	tail   tail
+	noTail atomic.Bool
 
 	// wmu is held by whoever changes the end of the log or its files; it is
 	// taken before mu. The segments' own fields for writing belong to it.
@@ -137,6 +139,15 @@ func (l *Log) Segments() []SegmentInfo {
 	return out
 }
 
+// KeepTail says whether new entries are kept in memory, for replication. It
+// begins as true.
+func (l *Log) KeepTail(on bool) {
+	l.noTail.Store(!on)
+	if !on {
+		l.tail.truncate(0)
+	}
+}
+
 // active is the segment that is appended to; the caller holds wmu.
 func (l *Log) active() *segment {
 	l.mu.RLock()
@@ -163,14 +174,20 @@ func (l *Log) fail(cause error) error {
 
 // Close trims the files to their length, marks them as whole, syncs and closes
 // them. A log that has failed is closed as it is, for the next Open to examine.
-func (l *Log) Close() error {
+func (l *Log) Close() error { return l.close(true) }
+
+// Abandon closes the files as they are. The next Open reads the last segment
+// through, as after a crash: for owners that have found damage.
+func (l *Log) Abandon() error { return l.close(false) }
+
+func (l *Log) close(trim bool) error {
 	l.wmu.Lock()
 	defer l.wmu.Unlock()
 	if l.closed {
 		return nil
 	}
 	var errs []error
-	if last := l.active(); l.failed == nil && !last.sealed {
+	if last := l.active(); trim && l.failed == nil && !last.sealed {
 		errs = append(errs, l.seal(last))
 	}
 	l.mu.Lock()

@@ -105,6 +105,7 @@ func TestTruncateAnywhereThenGoOn(t *testing.T) {
 			must(t, l.Append(s.step(i)))
 		}
 		checkLog(t, l, s.made)
+		verifyLog(t, l)
 		l = openLog(t, fsys.Crash(nil), 600)
 		checkLog(t, l, s.made)
 	}
@@ -248,6 +249,7 @@ func TestRetireDeletesWholeSegmentsAndKeepsTheAnchor(t *testing.T) {
 		t.Errorf("at the anchor: got %v", err)
 	}
 	checkLog(t, l, s.made)
+	verifyLog(t, l)
 	crashed := openLog(t, fsys.Crash(nil), 500)
 	checkLog(t, crashed, s.made)
 	if got := crashed.Bounds(); got.Anchor.Index != b.Anchor.Index || got.LogStart != b.LogStart {

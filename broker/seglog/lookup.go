@@ -72,7 +72,7 @@ func (v *view) offsetForTime(ms, start, limit int64) (offset, timeMs int64, ok b
 // timeEntries returns the index by time, which for a sealed segment is read
 // from its file; without a usable file the whole segment is searched.
 func (v *view) timeEntries() []timeEntry {
-	if !v.s.sealed && v.mem != nil {
+	if v.mem != nil {
 		return v.times
 	}
 	b, err := vfs.ReadFile(v.s.fs, v.s.path+extTime, 64<<20)

@@ -148,9 +148,17 @@ func (l *Log) bases() ([]int64, error) {
 
 func (l *Log) path(base int64) string { return l.cfg.Dir + "/" + segmentName(base) }
 
-// removeStillborn removes a last segment without a whole index file, which is
-// only right when nothing was ever written to it.
+// removeStillborn removes a last segment without a whole index file.
 func (l *Log) removeStillborn(base int64) error {
+	if err := l.checkStillborn(base); err != nil {
+		return err
+	}
+	return l.removeSegmentFiles(func(b int64) bool { return b == base })
+}
+
+// checkStillborn returns an error when something was ever written to a segment
+// without a whole index file: then it was not cut short while it was made.
+func (l *Log) checkStillborn(base int64) error {
 	for _, ext := range []string{extLog, extData} {
 		b, err := vfs.ReadFile(l.cfg.FS, l.path(base)+ext, maxFillBytes+gatherBytes)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -163,7 +171,7 @@ func (l *Log) removeStillborn(base int64) error {
 			return fmt.Errorf("read segment: %w", err)
 		}
 	}
-	return l.removeSegmentFiles(func(b int64) bool { return b == base })
+	return nil
 }
 
 func (l *Log) readHead(base int64) (rixHead, error) {

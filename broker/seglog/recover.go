@@ -16,22 +16,7 @@ import (
 // written and perhaps never acknowledged: it stays, as raft allows. What follows
 // the last whole entry is an unfinished write and goes.
 func (l *Log) recover(s *segment, f *files) error {
-	acked, err := readAckedSlots(f.rix)
-	if err != nil {
-		return err
-	}
-	internal, err := readInternal(f.data)
-	if err != nil {
-		return err
-	}
-	batches, err := scanBatches(f.log, s.head)
-	if err != nil {
-		return err
-	}
-	s.sum = newSegment(s.fs, "", s.head).sum
-	s.mem, s.times = []slot{}, newTimeIndex()
-	s.merge(internal, batches)
-	if err := s.compare(acked); err != nil {
+	if err := s.rebuild(f); err != nil {
 		return err
 	}
 	dropped, err := trim(f.log, s.sum.logSize)
@@ -51,6 +36,27 @@ func (l *Log) recover(s *segment, f *files) error {
 		Base: s.head.base, LastIndex: s.lastIndex(), NextOffset: s.sum.next, DroppedBytes: dropped + droppedData,
 	})
 	return nil
+}
+
+// rebuild reads a segment through and makes slots and summary anew, without
+// changing its files.
+func (s *segment) rebuild(f *files) error {
+	acked, err := readAckedSlots(f.rix)
+	if err != nil {
+		return err
+	}
+	internal, err := readInternal(f.data)
+	if err != nil {
+		return err
+	}
+	batches, err := scanBatches(f.log, s.head)
+	if err != nil {
+		return err
+	}
+	s.sum = newSegment(s.fs, "", s.head).sum
+	s.mem, s.times = []slot{}, newTimeIndex()
+	s.merge(internal, batches)
+	return s.compare(acked)
 }
 
 // readAckedSlots reads slots up to the first that is not whole.

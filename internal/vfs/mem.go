@@ -345,3 +345,6 @@ func (f *memFile) Size() (int64, error) {
 
 // Close implements File.
 func (f *memFile) Close() error { return nil }
+
+// Space implements FS: memory never fills.
+func (m *Mem) Space(string) (free, total int64, err error) { return 1 << 50, 1 << 50, nil }

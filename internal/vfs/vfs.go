@@ -25,6 +25,9 @@ type FS interface {
 	List(dir string) ([]string, error)
 	// SyncDir makes the names in dir durable.
 	SyncDir(dir string) error
+	// Space returns the bytes that can still be written in dir, and the size of
+	// the whole file system.
+	Space(dir string) (free, total int64, err error)
 }
 
 // File is an open file. Writes are durable once SyncData has returned without

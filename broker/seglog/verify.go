@@ -1,0 +1,112 @@
+package seglog
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/weir-analytics/weir/internal/vfs"
+)
+
+// Report is what Verify has found in a log.
+type Report struct {
+	Segments int
+	Entries  int // raft entries, batches included
+	Batches  int
+	Bytes    int64 // of batches
+	LogStart int64
+	Next     int64 // offset after the last record
+	// Unfinished is how many segments have something after their last whole
+	// entry, as an unclean stop leaves it: at most the last one.
+	Unfinished int
+}
+
+// Verify reads a whole log through without changing anything: every batch with
+// its checksum, the order of all entries, index against contents, segment
+// against segment. The log may be open, as long as nobody writes. It returns
+// the first thing that is wrong as ErrCorrupt.
+func Verify(fsys vfs.FS, dir string) (Report, error) {
+	m, found, err := openMeta(fsys, dir)
+	if err != nil {
+		return Report{}, err
+	}
+	if !found {
+		return Report{}, fmt.Errorf("verify %s: %w", dir, fs.ErrNotExist)
+	}
+	defer m.close()
+	a := m.cur.anchor
+	r := Report{LogStart: m.cur.logStart, Next: a.NextOffset}
+	l := &Log{cfg: Config{FS: fsys, Dir: dir}, meta: m}
+	names, err := fsys.List(dir)
+	if err != nil {
+		return r, fmt.Errorf("verify %s: %w", dir, err)
+	}
+	var bases []int64
+	for _, name := range names {
+		if base, ok := parseSegmentName(name); ok && base >= a.NextOffset {
+			bases = append(bases, base)
+		}
+	}
+	want := rixHead{base: a.NextOffset, firstIndex: a.Index + 1, prevTerm: a.Term}
+	for i, base := range bases {
+		if r.Unfinished > 0 {
+			return r, corrupt(l.path(base), 0, "a segment before it is not complete")
+		}
+		s, err := l.verifySegment(base, want, &r)
+		if err != nil {
+			if i == len(bases)-1 && i > 0 && errors.Is(err, errNoHead) && l.checkStillborn(base) == nil {
+				break // its making was cut short
+			}
+			return r, err
+		}
+		want = rixHead{base: s.sum.next, firstIndex: s.lastIndex() + 1, prevTerm: s.sum.lastTerm}
+	}
+	return r, nil
+}
+
+var errNoHead = errors.New("index file has no whole header")
+
+func (l *Log) verifySegment(base int64, want rixHead, r *Report) (*segment, error) {
+	h, err := l.readHead(base)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoHead, err)
+	}
+	s := newSegment(l.cfg.FS, l.cfg.Dir, h)
+	if h != want {
+		return nil, corrupt(s.path+extRix, 0, "begins with %+v where %+v is next", h, want)
+	}
+	f, err := openFiles(l.cfg.FS, s.path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = corrupt(s.path, 0, "%v", err)
+		}
+		return nil, err
+	}
+	defer f.close()
+	trailer := *s
+	sealed, err := trailer.readTrailer(f)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.rebuild(f); err != nil {
+		return nil, err
+	}
+	if sealed {
+		s.sum.slotsCRC = trailer.sum.slotsCRC
+		if s.sum != trailer.sum {
+			return nil, corrupt(s.path+extRix, 0, "the trailer says %+v, the segment has %+v", trailer.sum, s.sum)
+		}
+	} else {
+		r.Unfinished++
+	}
+	r.Segments++
+	r.Entries += s.sum.slots
+	r.Bytes += s.sum.logSize
+	r.Next = s.sum.next
+	for _, sl := range s.mem {
+		if sl.batch() {
+			r.Batches++
+		}
+	}
+	return s, nil
+}
