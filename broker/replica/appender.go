@@ -11,6 +11,13 @@ import (
 	"github.com/weir-analytics/weir/broker/record"
 )
 
+// A batch may unpack to this many times the topic's limit: more than text ever
+// gains, and little enough that a few hostile ones don't fill the memory.
+const (
+	inflatedFactor = 32
+	minInflated    = 32 << 20
+)
+
 // Append hands one record batch to the group and takes ownership of it; base
 // offset and leader epoch are filled in by the log. It does not wait for the
 // disk. It waits until there is room in the queue or ctx ends; batches of one
@@ -37,7 +44,9 @@ func (r *Replica) admit(ctx context.Context, p *Pending) error {
 	if len(p.batch) > settings.MaxBatchBytes {
 		return fmt.Errorf("%w: %d bytes, the limit is %d", ErrBatchTooLarge, len(p.batch), settings.MaxBatchBytes)
 	}
-	head, err := record.Validate(p.batch, record.Rules{RequireKey: settings.RequireKey})
+	head, err := record.Validate(p.batch, record.Rules{
+		MaxInflated: max(minInflated, inflatedFactor*settings.MaxBatchBytes), RequireKey: settings.RequireKey,
+	})
 	if err != nil {
 		return batchError(err)
 	}

@@ -94,6 +94,7 @@ func (c *cluster) start(i int, join bool) {
 	n := newNode(c.t, c.disks[i], "d")
 	n.net = memNode{c.net, serverName(i)}
 	cfg := n.config(0)
+	cfg.heartbeat = 200 * time.Millisecond
 	cfg.NodeID, cfg.ServerID, cfg.SegmentBytes, cfg.Join = int32(i), serverName(i), 2000, join
 	for j := range 3 {
 		cfg.Members = append(cfg.Members, Member{NodeID: int32(j), ServerID: serverName(j), Address: serverName(j)})

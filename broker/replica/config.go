@@ -89,6 +89,9 @@ type Config struct {
 	// OnEvent is told of rare, important things besides the log; it must not
 	// call the replica.
 	OnEvent func(Event)
+
+	// heartbeat is shorter in tests of several replicas.
+	heartbeat time.Duration
 }
 
 const (
@@ -112,6 +115,9 @@ func (c *Config) complete() error {
 	}
 	if c.ProducerExpiry == 0 {
 		c.ProducerExpiry = defaultProducerExpiry
+	}
+	if c.heartbeat == 0 {
+		c.heartbeat = heartbeatTimeout
 	}
 	if c.Now == nil {
 		c.Now = time.Now

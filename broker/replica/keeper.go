@@ -22,9 +22,11 @@ const (
 	checkpointAfter = time.Minute
 	// retentionEvery is how often a leader looks for records to let go.
 	retentionEvery = 30 * time.Second
-	// rollAfter is the age at which a segment is sealed, so that what is in it
-	// can be deleted one day; Kafka's segment.ms.
-	rollAfter = 7 * 24 * time.Hour
+	// maxSegmentAge is the age at which a segment is sealed, so that what is in
+	// it can be deleted one day; Kafka's segment.ms. With short retention it is
+	// a quarter of that, so that little is kept for longer than was asked.
+	maxSegmentAge = 7 * 24 * time.Hour
+	minSegmentAge = 10 * time.Minute
 	// forgetAtOnce bounds the producers that one command forgets.
 	forgetAtOnce = 1000
 )
@@ -146,7 +148,7 @@ func (r *Replica) retainFrom(now time.Time) int64 {
 func (r *Replica) retire() error {
 	segs := r.log.Segments()
 	last := segs[len(segs)-1]
-	if last.NextOffset > last.Base && (last.NextOffset <= r.LogStart() || r.log.Age() > rollAfter) {
+	if last.NextOffset > last.Base && (last.NextOffset <= r.LogStart() || r.log.Age() > r.segmentAge()) {
 		if err := r.log.Roll(); err != nil {
 			return err
 		}
@@ -156,6 +158,13 @@ func (r *Replica) retire() error {
 	r.mu.Unlock()
 	_, err := r.log.Retire(index, r.prepareAnchor)
 	return err
+}
+
+func (r *Replica) segmentAge() time.Duration {
+	if keep := r.settings.Load().RetainFor; keep > 0 {
+		return min(maxSegmentAge, max(minSegmentAge, keep/4))
+	}
+	return maxSegmentAge
 }
 
 // prepareAnchor stores the state of the partition at a new log start: that of

@@ -21,7 +21,6 @@ const (
 	// heartbeat and commit times are long: an idle group must cost next to
 	// nothing, and a group of one voter does not wait for them to start.
 	heartbeatTimeout = 2 * time.Second
-	leaseTimeout     = 1500 * time.Millisecond
 	commitTimeout    = time.Second
 	// maxAppendEntries bounds the entries of one sync, and later of one
 	// request to a peer; more was slower there (broker.md 1.2).
@@ -144,8 +143,8 @@ func (r *Replica) checkHardState() error {
 func (r *Replica) raftConfig() *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(r.cfg.ServerID)
-	c.HeartbeatTimeout, c.ElectionTimeout = heartbeatTimeout, heartbeatTimeout
-	c.LeaderLeaseTimeout, c.CommitTimeout = leaseTimeout, commitTimeout
+	c.HeartbeatTimeout, c.ElectionTimeout = r.cfg.heartbeat, r.cfg.heartbeat
+	c.LeaderLeaseTimeout, c.CommitTimeout = r.cfg.heartbeat*3/4, min(commitTimeout, r.cfg.heartbeat/2)
 	c.MaxAppendEntries = maxAppendEntries
 	c.BatchApplyCh = true
 	c.ShutdownOnRemove = false

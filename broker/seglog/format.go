@@ -93,6 +93,13 @@ type rixHead struct {
 	base       int64
 	firstIndex uint64
 	prevTerm   uint32 // of the entry before the first, 0 at the very start
+	createdMs  int64  // when this replica began the segment, 0 when unknown
+}
+
+// joins says whether two heads mark the same place in the log.
+func (h rixHead) joins(o rixHead) bool {
+	h.createdMs, o.createdMs = 0, 0
+	return h == o
 }
 
 func (h rixHead) encode() []byte {
@@ -102,6 +109,7 @@ func (h rixHead) encode() []byte {
 	binary.BigEndian.PutUint64(b[8:], uint64(h.base))
 	binary.BigEndian.PutUint64(b[16:], h.firstIndex)
 	binary.BigEndian.PutUint32(b[24:], h.prevTerm)
+	binary.BigEndian.PutUint64(b[32:], uint64(h.createdMs))
 	binary.BigEndian.PutUint32(b[60:], checksum(b[:60]))
 	return b
 }
@@ -120,6 +128,7 @@ func parseRixHead(b []byte) (rixHead, error) {
 		base:       int64(binary.BigEndian.Uint64(b[8:])),
 		firstIndex: binary.BigEndian.Uint64(b[16:]),
 		prevTerm:   binary.BigEndian.Uint32(b[24:]),
+		createdMs:  int64(binary.BigEndian.Uint64(b[32:])),
 	}, nil
 }
 

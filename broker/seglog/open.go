@@ -337,7 +337,7 @@ func (l *Log) checkJoint(i int) error {
 			}
 		}
 	}
-	if s.head != want {
+	if !s.head.joins(want) {
 		return corrupt(s.path+extRix, 0,
 			"the segment begins with offset %d, entry %d after term %d, where offset %d, entry %d after term %d is next",
 			s.head.base, s.head.firstIndex, s.head.prevTerm, want.base, want.firstIndex, want.prevTerm)

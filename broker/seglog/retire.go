@@ -136,9 +136,9 @@ func (l *Log) configIn(s *segment, index uint64) (Entry, bool, error) {
 	return Entry{}, false, nil
 }
 
-// Age is for how long the last segment has been appended to by this process.
+// Age is how long ago the last segment was begun, by this replica's clock.
 func (l *Log) Age() time.Duration {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return l.cfg.Now().Sub(l.segs[len(l.segs)-1].opened)
+	return l.cfg.Now().Sub(time.UnixMilli(l.segs[len(l.segs)-1].head.createdMs))
 }

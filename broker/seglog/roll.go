@@ -112,6 +112,7 @@ func newSegment(fsys vfs.FS, dir string, h rixHead) *segment {
 // create makes the files of an empty segment durable. The index file comes
 // last: a segment without one has not begun.
 func (l *Log) create(h rixHead) (*segment, error) {
+	h.createdMs = l.cfg.Now().UnixMilli()
 	s := newSegment(l.cfg.FS, l.cfg.Dir, h)
 	f := &files{}
 	for _, x := range []struct {
@@ -143,7 +144,7 @@ func (l *Log) create(h rixHead) (*segment, error) {
 
 // activate makes s a segment that can be appended to.
 func (l *Log) activate(s *segment, f *files) {
-	s.own, s.opened = f, l.cfg.Now()
+	s.own = f
 	if s.times == nil {
 		s.times = newTimeIndex()
 	}

@@ -7,7 +7,6 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/weir-analytics/weir/broker/record"
 	"github.com/weir-analytics/weir/internal/vfs"
@@ -36,7 +35,6 @@ type segment struct {
 	mem    []slot // grows; readers may keep a shorter slice of it
 	times  *timeIndex
 	filled int64 // bytes of .log that are written, zeros included
-	opened time.Time
 
 	// Guarded by Shared.filesMu.
 	files   *files

@@ -72,7 +72,7 @@ func (l *Log) verifySegment(base int64, want rixHead, r *Report) (*segment, erro
 		return nil, fmt.Errorf("%w: %w", errNoHead, err)
 	}
 	s := newSegment(l.cfg.FS, l.cfg.Dir, h)
-	if h != want {
+	if !h.joins(want) {
 		return nil, corrupt(s.path+extRix, 0, "begins with %+v where %+v is next", h, want)
 	}
 	f, err := openFiles(l.cfg.FS, s.path)
