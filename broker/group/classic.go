@@ -209,8 +209,11 @@ func (c *Coordinator) LeaveGroup(ctx context.Context, req *kmsg.LeaveGroupReques
 	var codes []int16
 	resp.ErrorCode = c.ask(ctx, req.Group, func(s *shard, g *group, now time.Time) int16 {
 		switch {
-		case g == nil:
-			return codeUnknownMemberID
+		case g == nil: // nobody is a member of it, which is said of each
+			for range leavers {
+				codes = append(codes, codeUnknownMemberID)
+			}
+			return codeNone
 		case g.state == dead:
 			return codeCoordinatorNotAvailable
 		}

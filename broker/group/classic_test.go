@@ -194,6 +194,21 @@ func TestLeavingStartsARebalanceAtOnce(t *testing.T) {
 	})
 }
 
+func TestLeavingAGroupThatIsNotThereIsAnsweredPerMember(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := start(t, newMemTopic(1))
+		got := n.leave("a", "b")
+		if got.ErrorCode != codeNone || len(got.Members) != 2 || got.Members[0].MemberID != "a" || got.Members[1].ErrorCode != codeUnknownMemberID {
+			t.Errorf("LeaveGroup 5: %+v, want no error and UNKNOWN_MEMBER_ID for both", got)
+		}
+		req := kmsg.NewPtrLeaveGroupRequest()
+		req.Version, req.Group, req.MemberID = 2, testGroup, "a"
+		if got := n.LeaveGroup(t.Context(), req); got.ErrorCode != codeUnknownMemberID || len(got.Members) != 0 {
+			t.Errorf("LeaveGroup 2: %+v, want UNKNOWN_MEMBER_ID", got)
+		}
+	})
+}
+
 func TestFollowerThatJoinsAgainUnchangedGetsTheSameGeneration(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := start(t, newMemTopic(1))

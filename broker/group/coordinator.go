@@ -138,7 +138,8 @@ func (c *Coordinator) reconcile(ctx context.Context, wg *sync.WaitGroup) {
 		if !led || c.get(p) != nil {
 			continue
 		}
-		ctx, cancel := context.WithCancelCause(ctx)
+		// A shard outlives Run's context by the time that stop gives it; unload ends it.
+		ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 		s := newShard(p, epoch, part, c.env, cancel)
 		c.put(s)
 		wg.Go(func() {
@@ -209,10 +210,25 @@ func (c *Coordinator) all() []*shard {
 	return list
 }
 
+// stopWait is how long a stop waits for what is being written: members that left on a clean stop should not be missed for a
+// whole session after the next start. A disk that takes longer is ill.
+const stopWait = 2 * time.Second
+
+// stop takes no more requests, lets what is queued be written, and gives everything up.
 func (c *Coordinator) stop() {
 	c.mu.Lock()
 	c.stopped = true
 	c.mu.Unlock()
+	c.note()
+	timeout := time.NewTimer(stopWait)
+	defer timeout.Stop()
+	for _, s := range c.snapshot() {
+		select {
+		case <-s.written():
+		case <-timeout.C:
+			timeout.Reset(0) // nor wait for the others
+		}
+	}
 	for _, s := range c.snapshot() {
 		c.drop(s)
 	}

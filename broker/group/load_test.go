@@ -1,8 +1,10 @@
 package group
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -55,6 +57,40 @@ func TestGenerationGoesOnFromAnEmptyGroup(t *testing.T) {
 		n.wantState(empty)
 		if _, got := n.stable(joinReq("")); got != gen+2 { // one for becoming empty, one for the new member
 			t.Errorf("generation %d, want %d", got, gen+2)
+		}
+	})
+}
+
+func TestMembersThatLeaveOnACleanStopAreNotMissedAfterwards(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mt := newMemTopic(1)
+		var log bytes.Buffer
+		n := start(t, mt, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})) })
+		ids, _ := n.stable(joinReq(""), joinReq(""))
+		gate := make(chan struct{})
+		n.part.set(func() { n.part.appendGo = gate })
+		n.leave(ids...)
+		time.AfterFunc(time.Second, func() { close(gate) }) // a slow disk
+		n.stop()
+		if log.Len() > 0 {
+			t.Errorf("a clean stop warns: %s", &log)
+		}
+		n = start(t, mt)
+		n.wantState(empty)
+	})
+}
+
+func TestStopDoesNotWaitForADiskThatHangs(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mt := newMemTopic(1)
+		n := start(t, mt)
+		ids, _ := n.stable(joinReq(""))
+		n.part.set(func() { n.part.appendGo = make(chan struct{}) })
+		n.leave(ids...)
+		began := time.Now()
+		n.stop()
+		if took := time.Since(began); took != stopWait {
+			t.Errorf("stopped after %v, want %v", took, stopWait)
 		}
 	})
 }

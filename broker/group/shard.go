@@ -28,6 +28,8 @@ type shard struct {
 
 	queue       []pendingWrite
 	queuedBytes int
+	writing     bool          // a batch is being appended
+	idle        chan struct{} // when somebody waits: closed when nothing is queued or being appended
 	// next is the offset that the next batch gets if nobody else writes to the partition.
 	next int64
 }
@@ -93,7 +95,8 @@ func (s *shard) unloadLocked() {
 	s.cancel(errUnloaded)
 	now := s.env.cfg.Now()
 	queue := s.queue
-	s.queue, s.queuedBytes = nil, 0
+	s.queue, s.queuedBytes, s.writing = nil, 0, false
+	s.noteIdle()
 	for _, w := range queue {
 		w.done(now, errUnloaded)
 	}
@@ -103,6 +106,26 @@ func (s *shard) unloadLocked() {
 		}
 	}
 	s.groups = map[string]*group{}
+}
+
+// written returns a channel that is closed once everything that was to be written is, or never will be.
+func (s *shard) written() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.idle == nil {
+		s.idle = make(chan struct{})
+	}
+	idle := s.idle
+	s.noteIdle()
+	return idle
+}
+
+// noteIdle tells those who wait for it if nothing is to be written. The lock is held.
+func (s *shard) noteIdle() {
+	if s.idle != nil && !s.writing && len(s.queue) == 0 {
+		close(s.idle)
+		s.idle = nil
+	}
 }
 
 // do runs fn under the lock, with the time, if the shard is loaded. fn must not block.

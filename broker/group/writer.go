@@ -65,6 +65,7 @@ func (s *shard) take() []pendingWrite {
 	batch := s.queue[:n:n]
 	s.queue = s.queue[n:]
 	s.queuedBytes -= bytes
+	s.writing = n > 0
 	return batch
 }
 
@@ -76,6 +77,8 @@ func (s *shard) finish(batch []pendingWrite, base, count int64, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.noteIdle()
+	s.writing = false
 	if s.stage == unloaded {
 		err = errUnloaded
 	}
