@@ -237,11 +237,12 @@ func (c *clicks) putClick(click *dialect.Click, site state.Site) error {
 		Link: pageurl.Printable(view(click.Link)), Host: pageurl.Host(view(click.Host)),
 		Dest:    pageurl.Cut(pageurl.Printable(view(click.Dest)), pageurl.MaxPath),
 		Country: countryCode(view(click.Country))}
-	h.Referrer, h.RefHost = c.referrer(view(click.Ref))
 	botKind := ""
 	if click.Bot {
-		botKind = "sender"
+		botKind = dialect.RobotSender
 	}
+	from := c.referrer(view(click.Ref))
+	botKind = from.set(&h, botKind)
 	c.describe(&h, site, who, a, botKind)
 	return c.put(&h, who, nil)
 }

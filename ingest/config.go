@@ -23,6 +23,8 @@ type Config struct {
 	TrustedProxies []netip.Prefix // whose forwarding headers are believed
 	ClientHeader   string         // header in which a trusted proxy names the client, before all others; "" is none
 
+	Rules Rules // what is set apart
+
 	DubSecret string // of Dub's webhook; "" leaves its signature unchecked, and its hook to tokens
 
 	EventBytes  int64 // largest body of a single hit; Plausible's limit

@@ -120,7 +120,10 @@ func (t *intake) putEvent(r *http.Request, client clientip.Client, e *dialect.Ev
 	if h.Kind == hit.Engagement {
 		h.ScrollPercent, h.EngagedMs = max(e.ScrollPercent, 0), max(e.EngagedMs, 0)
 	}
-	h.Referrer, h.RefHost = pageurl.Referrer(e.Referrer)
+	if e.Referrer != "" {
+		from := newReferrer(e.Referrer)
+		botKind = from.set(&h, botKind)
+	}
 	for _, site := range sites {
 		one := h
 		t.describe(&one, site, who, a, botKind)

@@ -215,8 +215,8 @@ func (im *importing) hitOf(l *importer.Line, h *hit.Hit) visitor.Who {
 			h.Kind = hit.Pageview
 		}
 	}
-	h.Referrer, h.RefHost = im.referrer(view(l.Referrer))
-	im.describe(h, im.site, who, a, "")
+	from := im.referrer(view(l.Referrer))
+	im.describe(h, im.site, who, a, from.set(h, ""))
 	return who
 }
 

@@ -20,6 +20,7 @@ type Ingest struct {
 	agents  agents
 	proxies proxyWatch
 	siteIDs siteIDs
+	rules   *ruleSet
 	routes  map[string]route
 }
 
@@ -36,6 +37,7 @@ func New(cfg Config) (*Ingest, error) {
 		cfg:     cfg,
 		metrics: newMetrics(cfg.Registry, cfg.QueueBytes),
 		clients: clientip.New(cfg.TrustedProxies, cfg.ClientHeader),
+		rules:   newRuleSet(cfg.Rules),
 		places:  enrich.OpenPlaces(cfg.GeoIP, cfg.Now, cfg.Log),
 	}
 	i.routes = i.routeTable()

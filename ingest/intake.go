@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/weir-analytics/weir/ingest/bot"
 	"github.com/weir-analytics/weir/ingest/hit"
 	"github.com/weir-analytics/weir/ingest/pageurl"
 	"github.com/weir-analytics/weir/ingest/visitor"
@@ -34,7 +35,10 @@ type intake struct {
 }
 
 // referrer is a cleaned referrer.
-type referrer struct{ address, host string }
+type referrer struct {
+	address, host string
+	spam          bool
+}
 
 // maxReferrers bounds the referrers that an intake remembers.
 const maxReferrers = 512
@@ -61,22 +65,37 @@ func (t *intake) findSite(name string) (state.Site, bool) {
 }
 
 // referrer cleans a referrer, which is the same one for many hits of a batch. raw may be a view.
-func (t *intake) referrer(raw string) (address, host string) {
+func (t *intake) referrer(raw string) referrer {
 	if raw == "" {
-		return "", ""
+		return referrer{}
 	}
 	if r, ok := t.referrers[raw]; ok {
-		return r.address, r.host
+		return r
 	}
-	address, host = pageurl.Referrer(raw)
+	r := newReferrer(raw)
 	if t.referrers == nil {
 		t.referrers = make(map[string]referrer, 16)
 	}
 	if len(t.referrers) < maxReferrers {
-		address, host = strings.Clone(address), strings.Clone(host)
-		t.referrers[strings.Clone(raw)] = referrer{address, host}
+		r.address, r.host = strings.Clone(r.address), strings.Clone(r.host)
+		t.referrers[strings.Clone(raw)] = r
 	}
-	return address, host
+	return r
+}
+
+func newReferrer(raw string) (r referrer) {
+	r.address, r.host = pageurl.Referrer(raw)
+	r.spam = r.host != "" && bot.SpamReferrer(r.host)
+	return r
+}
+
+// set puts the referrer into a hit. It returns the kind of bot that it speaks for, or the given one.
+func (r *referrer) set(h *hit.Hit, botKind string) string {
+	h.Referrer, h.RefHost = r.address, r.host
+	if r.spam && botKind == "" {
+		return bot.KindSpam
+	}
+	return botKind
 }
 
 // describe fills in what follows from the visitor's address and agent. botKind is what else speaks for a bot, or "".
@@ -95,6 +114,9 @@ func (t *intake) describe(h *hit.Hit, site state.Site, who visitor.Who, a *agent
 	h.Browser, h.BrowserVersion, h.OS, h.OSVersion, h.Device = a.Browser, a.BrowserVersion, a.OS, a.OSVersion, a.Device
 	if botKind == "" {
 		botKind = a.botKind
+	}
+	if botKind == "" && t.i.rules != nil {
+		botKind = t.i.rules.kind(h, who.Addr)
 	}
 	h.Bot, h.BotKind = botKind != "", botKind
 }
