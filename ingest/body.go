@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -12,26 +13,63 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
+// requestBody is the body of a request. Bodies that are large, or may become so, hold a share of the memory that all may have together.
+type requestBody struct {
+	bytes.Buffer
+	held int64
+}
+
 // bodies holds buffers for request bodies. Large ones are not kept.
-var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+var bodies = sync.Pool{New: func() any { return new(requestBody) }}
 
-const keepBody = 1 << 20
+const (
+	keepBody  = 1 << 20
+	smallBody = 64 << 10 // up to this size bodies hold no share: connections bound their number
+)
 
-func putBody(b *bytes.Buffer) {
+// errBodies is returned when the bodies that are being read take all the memory they may.
+var errBodies = errors.New("too many large bodies at once")
+
+func (i *Ingest) putBody(b *requestBody) {
+	if b.held > 0 {
+		i.bodies.Add(-b.held)
+		b.held = 0
+	}
 	if b.Cap() <= keepBody {
 		b.Reset()
 		bodies.Put(b)
 	}
 }
 
+// hold takes the share of a body that may become this large.
+func (i *Ingest) hold(b *requestBody, size int64) error {
+	if size <= smallBody {
+		return nil
+	}
+	if i.bodies.Add(size) > i.cfg.BodiesBytes {
+		i.bodies.Add(-size)
+		return errBodies
+	}
+	b.held = size
+	return nil
+}
+
 // readBody reads a whole body of at most limit bytes after decompression. The caller gives the buffer back with putBody, also after an error.
-// An error is *http.MaxBytesError when the body is larger.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64, gzipped bool) (*bytes.Buffer, error) {
-	b := bodies.Get().(*bytes.Buffer)
+// An error is *http.MaxBytesError when the body is larger, and errBodies when there is no room for it now.
+func (i *Ingest) readBody(w http.ResponseWriter, r *http.Request, limit int64, gzipped bool) (*requestBody, error) {
+	b := bodies.Get().(*requestBody)
 	if r.ContentLength > limit {
 		// Said at once, so that a client that waits for "100 Continue" does not send it all.
 		w.Header().Set("Connection", "close")
 		return b, &http.MaxBytesError{Limit: limit}
+	}
+	size := r.ContentLength
+	if size < 0 || gzipped {
+		size = limit
+	}
+	if err := i.hold(b, size); err != nil {
+		w.Header().Set("Connection", "close")
+		return b, err
 	}
 	body := http.MaxBytesReader(w, r.Body, limit)
 	if !gzipped {

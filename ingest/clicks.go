@@ -32,18 +32,18 @@ func (i *Ingest) serveClicks(w http.ResponseWriter, r *http.Request, client clie
 	}
 	encoding := r.Header.Get("Content-Encoding")
 	if encoding != "" && encoding != "gzip" && encoding != "identity" {
-		i.refuseBatch(w, refusal{http.StatusUnsupportedMediaType, "content-encoding", "must be gzip or none", reasonContentType})
+		i.refuseBatch(w, refusal{http.StatusUnsupportedMediaType, "content-encoding", "must be gzip or none", reasonContentType, 0})
 		return
 	}
-	body, err := readBody(w, r, i.cfg.ClicksBytes, encoding == "gzip")
-	defer putBody(body)
+	body, err := i.readBody(w, r, i.cfg.ClicksBytes, encoding == "gzip")
+	defer i.putBody(body)
 	if err != nil {
 		i.refuseBatch(w, refusalOfBody(err))
 		return
 	}
 	data := bytes.TrimPrefix(body.Bytes(), []byte("\xef\xbb\xbf"))
 	if !takesJSON(r.Header.Get("Content-Type"), func() byte { return firstByte(data) }) {
-		i.refuseBatch(w, refusal{http.StatusUnsupportedMediaType, "content-type", "must be application/x-ndjson or application/json", reasonContentType})
+		i.refuseBatch(w, refusal{http.StatusUnsupportedMediaType, "content-type", "must be application/x-ndjson or application/json", reasonContentType, 0})
 		return
 	}
 	t, err := i.newIntake(sourceClick)
@@ -55,7 +55,7 @@ func (i *Ingest) serveClicks(w http.ResponseWriter, r *http.Request, client clie
 	c := clicks{intake: t, defaultSite: query.Get("site")}
 	if name := query.Get("tz"); name != "" {
 		if c.zone, err = time.LoadLocation(name); err != nil || name == "Local" {
-			i.refuseBatch(w, refusal{http.StatusBadRequest, "tz", "must be the name of a time zone such as Europe/Berlin", reasonInvalid})
+			i.refuseBatch(w, refusal{http.StatusBadRequest, "tz", "must be the name of a time zone such as Europe/Berlin", reasonInvalid, 0})
 			return
 		}
 	}
@@ -84,6 +84,7 @@ type clicks struct {
 	click       dialect.Click
 	line        int
 	rejected    int
+	rejectedOf  state.SiteID // of the line that is rejected now
 	errors      []lineError
 	failed      error // of the way to the log: from here on nothing was taken, or nothing is known
 }
@@ -139,7 +140,7 @@ func (c *clicks) takeArray(data []byte) {
 
 func (c *clicks) reject(why reason, message string) {
 	c.rejected++
-	c.i.metrics.dropped[why].Inc()
+	c.i.lost(c.rejectedOf, why, 1)
 	if len(c.errors) < maxLineErrors {
 		c.errors = append(c.errors, lineError{c.line, message})
 	}
@@ -166,7 +167,11 @@ func (c *clicks) take(line []byte) {
 		c.click.TimeMs = inZone(c.click.TimeMs, c.zone)
 	}
 	if c.click.TimeMs > c.receivedMs+maxAheadMs {
+		if site, _, ok := c.siteOf(&c.click); ok {
+			c.rejectedOf = site.ID
+		}
 		c.reject(reasonFuture, "ts is in the future: check the sender's clock")
+		c.rejectedOf = 0
 		return
 	}
 	site, name, ok := c.siteOf(&c.click)

@@ -40,11 +40,24 @@ func (r *refused) Error() string { return r.field + " " + r.message }
 
 // take queues the hit of an event. An error is *refused, or one of the way to the log after which nothing more is taken.
 func (c *collect) take(e *dialect.Event, site state.Site) error {
+	err := c.tryTake(e, site)
+	if over, ok := err.(*refused); ok {
+		over.site = site.ID
+	}
+	return err
+}
+
+func (c *collect) tryTake(e *dialect.Event, site state.Site) error {
 	if !c.speaks {
 		e.Said = nil
 	}
 	if e.Said != nil && e.Said.TimeMs > c.receivedMs+maxAheadMs {
-		return &refused{refusal{http.StatusBadRequest, "timestamp", "is in the future: check the sender's clock", reasonFuture}}
+		return &refused{refusal{http.StatusBadRequest, "timestamp", "is in the future: check the sender's clock", reasonFuture, 0}}
+	}
+	if !c.speaks {
+		if over := c.i.siteLimited(site.ID); over != nil {
+			return over
+		}
 	}
 	return c.putEvent(c.r, c.client, e, pageurl.Parse(e.URL), []state.Site{site})
 }
@@ -63,7 +76,7 @@ func (c *collect) commit() (gone bool, err error) {
 
 // unknownSite refuses a hit of a site that is not here.
 func unknownSite(name string) *refused {
-	return &refused{refusal{http.StatusBadRequest, "site", unknownSiteMessage(name), reasonUnknownSite}}
+	return &refused{refusal{http.StatusBadRequest, "site", unknownSiteMessage(name), reasonUnknownSite, 0}}
 }
 
 // siteNamed returns the first of the names that is a site's. Names may be UUIDs, see siteUUID.

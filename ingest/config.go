@@ -23,7 +23,8 @@ type Config struct {
 	TrustedProxies []netip.Prefix // whose forwarding headers are believed
 	ClientHeader   string         // header in which a trusted proxy names the client, before all others; "" is none
 
-	Rules Rules // what is set apart
+	Rules  Rules  // what is set apart
+	Limits Limits // how much one sender may send
 
 	DubSecret string // of Dub's webhook; "" leaves its signature unchecked, and its hook to tokens
 
@@ -31,6 +32,8 @@ type Config struct {
 	ClicksBytes int64 // largest body of a batch, after decompression
 	LineBytes   int   // longest line of a batch; longer ones are rejected by their number
 	MaxClicks   int   // clicks in one batch
+
+	BodiesBytes int64 // bodies of more than 64 KiB that are read at the same time; more is refused with 503
 
 	QueueBytes    int64         // encoded hits that wait to be written, over all partitions; more is refused with 503
 	BatchBytes    int           // encoded hits in one record batch; must stay below the topic's max.message.bytes
@@ -48,10 +51,12 @@ func Default() Config {
 	return Config{
 		Topic:          "events",
 		TrustedProxies: clientip.Loopback(),
+		Limits:         Limits{AddressRate: 2000, AddressBurst: 20_000, SiteRate: 100_000, SiteBurst: 200_000},
 		EventBytes:     1_000_000,
 		ClicksBytes:    16 << 20,
 		LineBytes:      64 << 10,
 		MaxClicks:      50_000,
+		BodiesBytes:    256 << 20,
 		QueueBytes:     64 << 20,
 		BatchBytes:     512 << 10,
 		BatchHits:      5000,
@@ -75,6 +80,7 @@ func (c *Config) Validate() error {
 		{"clicks bytes", c.ClicksBytes, 1 << 10, 256 << 20},
 		{"line bytes", int64(c.LineBytes), 1 << 10, 1 << 20},
 		{"clicks in a batch", int64(c.MaxClicks), 1, 1 << 20},
+		{"bodies bytes", c.BodiesBytes, c.ClicksBytes, 64 << 30},
 		{"queue bytes", c.QueueBytes, 1 << 20, 16 << 30},
 		{"batch bytes", int64(c.BatchBytes), 16 << 10, 64 << 20},
 		{"batch hits", int64(c.BatchHits), 1, 1 << 20},
@@ -86,5 +92,5 @@ func (c *Config) Validate() error {
 	if c.AppendTimeout <= 0 || c.DrainTimeout <= 0 {
 		return errors.New("ingest: timeouts must be positive")
 	}
-	return nil
+	return c.Limits.Validate()
 }

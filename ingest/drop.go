@@ -30,6 +30,10 @@ var reasons = []reason{
 }
 
 // lost counts hits that are not taken. Site 0 is for those whose site is not known.
-func (i *Ingest) lost(site state.SiteID, why reason, n int) {
+func (i *Ingest) lost(site state.SiteID, why reason, n int) { i.lostLike(site, why, n, DroppedHit{}) }
+
+// lostLike is lost with an example of what was refused.
+func (i *Ingest) lostLike(site state.SiteID, why reason, n int, example DroppedHit) {
 	i.metrics.dropped[why].Add(float64(n))
+	i.drops.add(site, why, n, i.cfg.Now(), example)
 }

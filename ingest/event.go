@@ -26,15 +26,15 @@ func (i *Ingest) serveEvent(w http.ResponseWriter, r *http.Request, client clien
 		_, _ = w.Write([]byte(client.Addr.String())) // the caller's own address, for the caller
 		return
 	}
-	body, err := readBody(w, r, i.cfg.EventBytes, false)
-	defer putBody(body)
+	body, err := i.readBody(w, r, i.cfg.EventBytes, false)
+	defer i.putBody(body)
 	if err != nil {
 		i.refuse(w, refusalOfBody(err))
 		return
 	}
 	data := body.Bytes()
 	if !takesJSON(r.Header.Get("Content-Type"), func() byte { return firstByte(data) }) {
-		i.refuse(w, refusal{http.StatusUnsupportedMediaType, "content-type", contentTypeAdvice, reasonContentType})
+		i.refuse(w, refusal{http.StatusUnsupportedMediaType, "content-type", contentTypeAdvice, reasonContentType, 0})
 		return
 	}
 	if !utf8.Valid(data) {
@@ -61,7 +61,7 @@ func (i *Ingest) takeEvent(w http.ResponseWriter, r *http.Request, client client
 	page := pageurl.Parse(e.URL)
 	sites, unknown := t.sitesOf(e.Domain, page.Host)
 	if unknown > 0 {
-		i.metrics.dropped[reasonUnknownSite].Add(float64(unknown))
+		i.lost(0, reasonUnknownSite, unknown)
 		w.Header().Set("X-Plausible-Dropped", strconv.Itoa(unknown))
 		w.Header().Set("X-Weir-Dropped", string(reasonUnknownSite))
 	}
@@ -69,9 +69,13 @@ func (i *Ingest) takeEvent(w http.ResponseWriter, r *http.Request, client client
 		i.answerUnknownSite(w, source, firstName(e.Domain, page.Host))
 		return
 	}
+	if sites = i.withinLimits(w, sites); len(sites) == 0 {
+		writeLimited(w, source)
+		return
+	}
 	if err := t.putEvent(r, client, e, page, sites); err != nil {
 		t.flush()
-		i.answer(w, source, refusalOf(err))
+		i.answer(w, source, refusalAt(err, sites[0].ID))
 		return
 	}
 	if noAck(r) {
@@ -81,7 +85,7 @@ func (i *Ingest) takeEvent(w http.ResponseWriter, r *http.Request, client client
 			if errors.Is(err, context.Canceled) {
 				return // the sender has gone; the hit is on its way
 			}
-			i.answer(w, source, refusalOf(err))
+			i.answer(w, source, refusalAt(err, sites[0].ID))
 			return
 		}
 	}
@@ -90,6 +94,31 @@ func (i *Ingest) takeEvent(w http.ResponseWriter, r *http.Request, client client
 		w.Header().Set("X-Weir-Note", "bot")
 	}
 	i.answerTaken(w, source)
+}
+
+// withinLimits leaves out the sites that get too much.
+func (i *Ingest) withinLimits(w http.ResponseWriter, sites []state.Site) []state.Site {
+	if i.limits.site.perHit == 0 {
+		return sites
+	}
+	kept := sites[:0]
+	for _, site := range sites {
+		if over := i.siteLimited(site.ID); over != nil {
+			i.drop(w, over.refusal)
+			continue
+		}
+		kept = append(kept, site)
+	}
+	return kept
+}
+
+// writeLimited answers a hit whose sites all get too much.
+func writeLimited(w http.ResponseWriter, source string) {
+	if source == sourcePixel {
+		writeGIF(w, http.StatusTooManyRequests)
+		return
+	}
+	writeFieldError(w, http.StatusTooManyRequests, "rate", "is over what one site may get; send later")
 }
 
 // noAck reports whether the sender asks not to wait for the log.

@@ -16,8 +16,8 @@ const maxGA4Body = 130_000
 // serveGA4 takes what gtag.js sends. Google answers 204 whatever comes, so what is wrong stands in headers only; but what may come again, is
 // answered 503.
 func (i *Ingest) serveGA4(w http.ResponseWriter, r *http.Request, client clientip.Client) {
-	body, err := readBody(w, r, maxGA4Body, false)
-	defer putBody(body)
+	body, err := i.readBody(w, r, maxGA4Body, false)
+	defer i.putBody(body)
 	if err != nil || !utf8.Valid(body.Bytes()) {
 		i.answerGA4(w, refusalOfGA4(err))
 		return
@@ -42,8 +42,8 @@ func (i *Ingest) serveGA4(w http.ResponseWriter, r *http.Request, client clienti
 // serveGA4Server takes what servers send by the Measurement Protocol. With a token of ours as api_secret the visitor is who client_id says,
 // else the sender.
 func (i *Ingest) serveGA4Server(w http.ResponseWriter, r *http.Request, client clientip.Client) {
-	body, err := readBody(w, r, maxGA4Body, false)
-	defer putBody(body)
+	body, err := i.readBody(w, r, maxGA4Body, false)
+	defer i.putBody(body)
 	if err != nil || !utf8.Valid(body.Bytes()) {
 		i.answerGA4(w, refusalOfGA4(err))
 		return
@@ -62,7 +62,7 @@ func (i *Ingest) serveGA4Server(w http.ResponseWriter, r *http.Request, client c
 		}
 	})
 	if len(problems) > 0 && failed == nil && c.hits == 0 {
-		failed = &refused{refusal{http.StatusBadRequest, problems[0].Field, problems[0].Description, reasonInvalid}}
+		failed = &refused{refusal{http.StatusBadRequest, problems[0].Field, problems[0].Description, reasonInvalid, 0}}
 	}
 	i.finishGA4(w, c, failed)
 }
@@ -112,7 +112,7 @@ func refusalOfGA4(err error) refusal {
 	if err != nil {
 		return refusalOfBody(err)
 	}
-	return refusal{http.StatusBadRequest, "body", "is not valid UTF-8", reasonNotUTF8}
+	return refusal{http.StatusBadRequest, "body", "is not valid UTF-8", reasonNotUTF8, 0}
 }
 
 // answerGA4 counts a refusal and answers it as Google does, unless the sender should try again.
@@ -127,8 +127,8 @@ func (i *Ingest) answerGA4(w http.ResponseWriter, r refusal) {
 
 // serveGA4Debug says what is wrong with a request of the Measurement Protocol, and counts nothing.
 func (i *Ingest) serveGA4Debug(w http.ResponseWriter, r *http.Request, _ clientip.Client) {
-	body, err := readBody(w, r, maxGA4Body, false)
-	defer putBody(body)
+	body, err := i.readBody(w, r, maxGA4Body, false)
+	defer i.putBody(body)
 	problems := []dialect.GA4Problem{}
 	if err != nil || !utf8.Valid(body.Bytes()) {
 		why := refusalOfGA4(err)

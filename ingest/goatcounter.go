@@ -54,7 +54,7 @@ func (i *Ingest) serveGoatCounterAPI(w http.ResponseWriter, r *http.Request, cli
 		return
 	}
 	body, refusal, ok := i.readJSON(w, r, i.cfg.ClicksBytes)
-	defer putBody(body)
+	defer i.putBody(body)
 	if !ok {
 		i.refuseGoat(w, refusal)
 		return
@@ -112,7 +112,7 @@ func (c *collect) takeGoatHits(body []byte, site state.Site) (errs map[string]st
 			c.i.lost(site.ID, reasonInvalid, 1)
 		case errors.As(err, &wrong):
 			errs[at] = wrong.Error()
-			c.i.lost(site.ID, wrong.reason, 1)
+			c.i.lostRefused(&wrong.refusal)
 		case h.Err != nil:
 			errs[at] = err.Error()
 			c.i.lost(site.ID, reasonInvalid, 1)

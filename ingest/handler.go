@@ -91,8 +91,12 @@ func (i *Ingest) serve(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	if allow(w, r, &to) {
-		to.serve(w, r, i.clients.Resolve(r))
+	if !allow(w, r, &to) {
+		return
+	}
+	client := i.clients.Resolve(r)
+	if !i.limited(w, r, client) {
+		to.serve(w, r, client)
 	}
 }
 

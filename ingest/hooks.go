@@ -31,8 +31,7 @@ func (i *Ingest) serveDub(w http.ResponseWriter, r *http.Request, client clienti
 	}
 	i.serveHook(w, r, client, func(body []byte) (dialect.Event, bool, error) {
 		if i.cfg.DubSecret != "" && !dialect.SignedByDub(body, r.Header.Get("Dub-Signature"), i.cfg.DubSecret) {
-			return dialect.Event{}, false, &refused{refusal{http.StatusUnauthorized, "dub-signature",
-				"is not that of this body under the secret that is set with --dub-secret", reasonUnauthorized}}
+			return dialect.Event{}, false, &refused{refusal{http.StatusUnauthorized, "dub-signature", "is not that of this body under the secret that is set with --dub-secret", reasonUnauthorized, 0}}
 		}
 		return dialect.ParseDub(body)
 	})
@@ -41,7 +40,7 @@ func (i *Ingest) serveDub(w http.ResponseWriter, r *http.Request, client clienti
 // serveHook takes the one hit of a webhook. parse says with ok that there is one.
 func (i *Ingest) serveHook(w http.ResponseWriter, r *http.Request, client clientip.Client, parse func([]byte) (e dialect.Event, ok bool, err error)) {
 	body, why, ok := i.readJSON(w, r, i.cfg.EventBytes)
-	defer putBody(body)
+	defer i.putBody(body)
 	if !ok {
 		i.refuseBatch(w, why)
 		return

@@ -273,7 +273,7 @@ func (im *importing) reject(number int64, err error) {
 	if im.examples[reason] <= perReason && len(im.result.Examples) < importExamples {
 		im.result.Examples = append(im.result.Examples, ImportExample{number, err.Error()})
 	}
-	im.i.metrics.dropped[reasonBadLine].Inc()
+	im.i.lost(im.site.ID, reasonBadLine, 1)
 }
 
 // finish moves the numbers into the metrics.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/weir-analytics/weir/ingest/clientip"
 	"github.com/weir-analytics/weir/ingest/enrich"
@@ -20,8 +21,14 @@ type Ingest struct {
 	agents  agents
 	proxies proxyWatch
 	siteIDs siteIDs
-	rules   *ruleSet
-	routes  map[string]route
+	drops   *drops
+	limits  *limits
+	bodies  atomic.Int64 // bytes held by large bodies that are being read
+
+	dropsFailed bool // of the goroutine that writes them
+
+	rules  *ruleSet
+	routes map[string]route
 }
 
 // New checks the configuration and loads the country database. It starts nothing and touches no network. A country database that cannot be
@@ -38,6 +45,8 @@ func New(cfg Config) (*Ingest, error) {
 		metrics: newMetrics(cfg.Registry, cfg.QueueBytes),
 		clients: clientip.New(cfg.TrustedProxies, cfg.ClientHeader),
 		rules:   newRuleSet(cfg.Rules),
+		drops:   newDrops(source),
+		limits:  newLimits(cfg.Limits),
 		places:  enrich.OpenPlaces(cfg.GeoIP, cfg.Now, cfg.Log),
 	}
 	i.routes = i.routeTable()
@@ -53,8 +62,16 @@ func (i *Ingest) Run(ctx context.Context) error {
 		defer close(places)
 		_ = i.places.Run(ctx)
 	}()
+	dropped := make(chan struct{})
+	waiting, stop := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		defer close(dropped)
+		i.runDrops(waiting)
+	}()
 	i.queue.run(ctx)
+	stop() // after the last refusal
 	<-places
+	<-dropped
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"bytes"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -23,8 +22,8 @@ func (i *Ingest) serveMatomo(w http.ResponseWriter, r *http.Request, client clie
 		i.serveMatomoOne(w, r, client, r.URL.Query())
 		return
 	}
-	body, err := readBody(w, r, i.cfg.ClicksBytes, false)
-	defer putBody(body)
+	body, err := i.readBody(w, r, i.cfg.ClicksBytes, false)
+	defer i.putBody(body)
 	if err == nil && !utf8.Valid(body.Bytes()) {
 		i.refuseMatomo(w, r.URL.Query(), refusalNotUTF8(invalidAt(body.Bytes())))
 		return
@@ -99,12 +98,12 @@ func (c *collect) takeMatomo(query url.Values, token string) error {
 		return &refused{refusalOfBody(err)}
 	}
 	c.speaks = c.i.hasKey(c.r, firstOf(m.Token, token))
-	if m.NeedsKey != "" && !c.speaks {
-		return &refused{refusal{http.StatusUnauthorized, m.NeedsKey, "is taken with a token only: send one of scope ingest as token_auth", reasonUnauthorized}}
-	}
 	site, ok := c.matomoSite(m.Site, pageurl.Parse(m.Event.URL).Host)
 	if !ok {
 		return unknownSite(pageurl.Parse(m.Event.URL).Host)
+	}
+	if m.NeedsKey != "" && !c.speaks {
+		return &refused{refusal{http.StatusUnauthorized, m.NeedsKey, "is taken with a token only: send one of scope ingest as token_auth", reasonUnauthorized, site.ID}}
 	}
 	if m.Event.Said != nil && !c.speaks && m.Event.Said.IP == "" {
 		said := dialect.Said{TimeMs: m.Event.Said.TimeMs} // within the last day, as Matomo allows
@@ -135,7 +134,7 @@ type matomoBulk struct {
 	Indices *[]int `json:"invalid_indices,omitempty"`
 }
 
-func (i *Ingest) serveMatomoBulk(w http.ResponseWriter, r *http.Request, client clientip.Client, body *bytes.Buffer) {
+func (i *Ingest) serveMatomoBulk(w http.ResponseWriter, r *http.Request, client clientip.Client, body *requestBody) {
 	requests, token, err := dialect.ParseMatomoBulk(body.Bytes())
 	if err != nil {
 		why := refusalOfBody(err)
@@ -150,7 +149,7 @@ func (i *Ingest) serveMatomoBulk(w http.ResponseWriter, r *http.Request, client 
 		for at, query := range requests {
 			err = c.takeMatomo(query, token)
 			if wrong, ok := err.(*refused); ok {
-				i.lost(0, wrong.reason, 1)
+				i.lostRefused(&wrong.refusal)
 				w.Header().Set("X-Weir-Dropped", string(wrong.reason))
 				invalid = append(invalid, at)
 				err = nil

@@ -29,11 +29,11 @@ func (i *Ingest) mayGiveAddresses(r *http.Request, client clientip.Client) (refu
 		if client.Direct() {
 			return refusal{}, true
 		}
-		return refusal{http.StatusUnauthorized, "authorization", tokenAdvice, reasonUnauthorized}, false
+		return refusal{http.StatusUnauthorized, "authorization", tokenAdvice, reasonUnauthorized, 0}, false
 	}
 	scheme, token, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") || !holdsScope(i.cfg.Sites.State(), strings.TrimSpace(token)) {
-		return refusal{http.StatusUnauthorized, "authorization", "token is not known, or has no scope ingest; this " + tokenAdvice, reasonUnauthorized}, false
+		return refusal{http.StatusUnauthorized, "authorization", "token is not known, or has no scope ingest; this " + tokenAdvice, reasonUnauthorized, 0}, false
 	}
 	return refusal{}, true
 }

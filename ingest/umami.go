@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -64,7 +63,7 @@ type umamiDetail struct {
 // serveUmami takes one message of Umami's tracker.
 func (i *Ingest) serveUmami(w http.ResponseWriter, r *http.Request, client clientip.Client) {
 	body, refusal, ok := i.readJSON(w, r, i.cfg.EventBytes)
-	defer putBody(body)
+	defer i.putBody(body)
 	if !ok {
 		i.refuseUmami(w, refusal)
 		return
@@ -159,7 +158,7 @@ func umamiErrorOf(r refusal) umamiError {
 // serveUmamiBatch takes messages of Umami's, and events in our own shape with a time, in one array. One that is wrong does not lose the others.
 func (i *Ingest) serveUmamiBatch(w http.ResponseWriter, r *http.Request, client clientip.Client) {
 	body, refusal, ok := i.readJSON(w, r, i.cfg.ClicksBytes)
-	defer putBody(body)
+	defer i.putBody(body)
 	if !ok {
 		i.refuseUmami(w, refusal)
 		return
@@ -179,7 +178,7 @@ func (i *Ingest) serveUmamiBatch(w http.ResponseWriter, r *http.Request, client 
 		var wrong *refused
 		switch {
 		case errors.As(err, &wrong):
-			i.lost(0, wrong.reason, 1)
+			i.lostRefused(&wrong.refusal)
 			answer.Errors++
 			answer.Details = append(answer.Details, umamiDetail{at, umamiErrorOf(wrong.refusal)})
 		case err != nil:
@@ -215,9 +214,9 @@ func (i *Ingest) serveUmamiBatch(w http.ResponseWriter, r *http.Request, client 
 func (c *collect) takeOfBatch(v jsonscan.Value, at int) (state.Site, error) {
 	switch {
 	case v.Kind != jsonscan.KindObject:
-		return state.Site{}, &refused{refusal{http.StatusBadRequest, "message", "must be an object", reasonInvalid}}
+		return state.Site{}, &refused{refusal{http.StatusBadRequest, "message", "must be an object", reasonInvalid, 0}}
 	case at >= maxUmamiBatch:
-		return state.Site{}, &refused{refusal{http.StatusBadRequest, "message", "is one too many: send at most 10000 at once", reasonTooLarge}}
+		return state.Site{}, &refused{refusal{http.StatusBadRequest, "message", "is one too many: send at most 10000 at once", reasonTooLarge, 0}}
 	case isOwnEvent(v):
 		return c.takeOwn(v.Raw)
 	}
@@ -248,7 +247,7 @@ func (c *collect) takeOwn(raw []byte) (state.Site, error) {
 		return state.Site{}, &refused{refusalOfBody(err)}
 	}
 	if e.Said != nil && !c.speaks {
-		return state.Site{}, &refused{refusal{http.StatusUnauthorized, "ts", "is taken with a token only; this " + tokenAdvice, reasonUnauthorized}}
+		return state.Site{}, &refused{refusal{http.StatusUnauthorized, "ts", "is taken with a token only; this " + tokenAdvice, reasonUnauthorized, 0}}
 	}
 	host := pageurl.Parse(e.URL).Host
 	site, ok := c.siteNamed(firstName(e.Domain, host))
@@ -274,14 +273,14 @@ func (i *Ingest) serveUmamiPixel(w http.ResponseWriter, r *http.Request, client 
 }
 
 // readJSON reads a body that must be JSON text.
-func (i *Ingest) readJSON(w http.ResponseWriter, r *http.Request, limit int64) (body *bytes.Buffer, why refusal, ok bool) {
-	body, err := readBody(w, r, limit, false)
+func (i *Ingest) readJSON(w http.ResponseWriter, r *http.Request, limit int64) (body *requestBody, why refusal, ok bool) {
+	body, err := i.readBody(w, r, limit, false)
 	if err != nil {
 		return body, refusalOfBody(err), false
 	}
 	data := body.Bytes()
 	if !takesJSON(r.Header.Get("Content-Type"), func() byte { return firstByte(data) }) {
-		return body, refusal{http.StatusUnsupportedMediaType, "content-type", contentTypeAdvice, reasonContentType}, false
+		return body, refusal{http.StatusUnsupportedMediaType, "content-type", contentTypeAdvice, reasonContentType, 0}, false
 	}
 	if !utf8.Valid(data) {
 		return body, refusalNotUTF8(invalidAt(data)), false
