@@ -71,6 +71,7 @@ func nodeFlags(c *cobra.Command, cfg *node.Config, logs *logFlags) {
 	f.StringVar(&cfg.ClusterID, "cluster-id", cfg.ClusterID, "refuse a data directory of another cluster than this `id`, and an empty one")
 	f.Var(oneOfValue{&logs.level, []string{"debug", "info", "warn", "error"}}, "log-level", "write log lines of this `level` and above: debug, info, warn or error")
 	f.Var(oneOfValue{&logs.format, []string{"text", "json"}}, "log-format", "`form` of log lines: text or json")
+	f.StringVar(&cfg.DebugHTTP, "debug-http", cfg.DebugHTTP, "`HOST:PORT` that serves Go's profiles to whoever reaches it (default: off)")
 	f.String("config", "", "read settings from this TOML `file`: one line per flag, such as http = \":8080\"")
 
 	f = r.room("Web (dashboard, API, collecting)")

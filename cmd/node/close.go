@@ -5,6 +5,9 @@ import "errors"
 // Close releases what Open took, from the top to the bottom. Call it once Run has returned, or instead of Run.
 func (n *Node) Close() error {
 	var errs []error
+	if n.debug != nil {
+		errs = append(errs, n.debug.Close())
+	}
 	if n.web != nil {
 		errs = append(errs, n.web.Close())
 	}

@@ -28,6 +28,8 @@ type Config struct {
 	RetainEvents time.Duration // how long hits are kept in the log; 0: for ever
 	GeoIP        string        // path of a country database; empty: the one in the binary
 
+	DebugHTTP string // HOST:PORT that serves Go's profiles; empty: nobody
+
 	Version string
 	Commit  string
 	Now     func() time.Time
@@ -60,6 +62,11 @@ func (c Config) Validate() error {
 	}
 	if err := checkAddr("--kafka", c.Kafka, 0); err != nil {
 		return err
+	}
+	if c.DebugHTTP != "" {
+		if err := checkAddr("--debug-http", c.DebugHTTP, 0); err != nil {
+			return err
+		}
 	}
 	if c.KafkaAdvertise != "" {
 		if err := checkAddr("--kafka-advertise", c.KafkaAdvertise, 1); err != nil {

@@ -33,6 +33,7 @@ type Node struct {
 	ingest *ingest.Ingest
 	rollup *rollup.Rollup
 	web    *web.Server
+	debug  *debugServer
 
 	ready chan struct{} // closed by Run once hits are taken in and counted
 }
@@ -67,7 +68,10 @@ func (n *Node) open() (err error) {
 	if n.rollup, err = n.openRollup(); err != nil {
 		return err
 	}
-	n.web, err = n.openWeb()
+	if n.web, err = n.openWeb(); err != nil {
+		return err
+	}
+	n.debug, err = openDebug(n.cfg.DebugHTTP)
 	return err
 }
 
