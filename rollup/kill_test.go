@@ -65,6 +65,9 @@ func (p *plain) Errorf(format string, args ...any) { p.Fatal(fmt.Sprintf(format,
 func process(t *testing.T, dir, addr string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
+	if testing.Verbose() {
+		cmd.Args = append(cmd.Args, "-test.v")
+	}
 	cmd.Env = append(os.Environ(), "WEIR_TEST_VICTIM="+dir, "WEIR_TEST_ADDR="+addr)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -121,7 +124,7 @@ func TestKillNine(t *testing.T) {
 	if err := client.Flush(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-
+	t.Logf("acknowledged")
 	// A second room, with an empty table, watches the same topics from outside.
 	b := newBench(t, &testLog{seeds: []string{addr}})
 	b.open()
@@ -133,7 +136,9 @@ func TestKillNine(t *testing.T) {
 	if logged := total(b.ends); logged != int64(sent) {
 		t.Errorf("%d hits were acknowledged, %d are in the log", sent, logged)
 	}
+	began := time.Now()
 	b.settle()
+	t.Logf("counted %v after the last start", time.Since(began).Round(time.Millisecond))
 	b.check(rng)
 	t.Logf("%d hits over %d lives", sent, lives+1)
 }
