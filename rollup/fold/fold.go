@@ -38,7 +38,7 @@ const (
 	CacheBytes  = 8 << 20 // of each partition
 	dirtyBytes  = 4 << 20 // of windows that are not published; beyond, a flush comes at once
 	siteWait    = 10 * time.Second
-	costFactor  = 4        // a flush that takes long is followed by a pause of this many times its length
+	costFactor  = 4         // a flush that takes long is followed by a pause of this many times its length
 	byteRate    = 512 << 10 // bytes per second and partition that flushes publish on average, so that the topic grows at a bounded rate
 	maxInterval = 10 * time.Second
 )

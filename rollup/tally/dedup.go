@@ -111,6 +111,9 @@ func (d *dedup) repeatSequence(source string, seq uint64) bool {
 }
 
 func (d *dedup) repeatID(id uint64, hour int64) bool {
+	for len(d.blocks) > 0 && d.blocks[0].Hour+WindowHours < hour {
+		d.forgetOldest()
+	}
 	if !d.ids.add(id) {
 		return true
 	}
@@ -124,7 +127,7 @@ func (d *dedup) repeatID(id uint64, hour int64) bool {
 	return false
 }
 
-// blockFor returns the block to which the next id goes, after forgetting what is too old or too much. hour never falls.
+// blockFor returns the block to which the next id goes, after forgetting what is too much. hour never falls.
 func (d *dedup) blockFor(hour int64) *Block {
 	n := len(d.blocks)
 	if n > 0 && d.blocks[n-1].Hour == hour && len(d.blocks[n-1].IDs) < blockIDs {
@@ -135,7 +138,7 @@ func (d *dedup) blockFor(hour int64) *Block {
 		next.N = d.blocks[n-1].N + 1
 	}
 	d.blocks = append(d.blocks, next)
-	for d.ids.n > MaxIDs || d.blocks[0].Hour+WindowHours < hour {
+	for d.ids.n > MaxIDs {
 		d.forgetOldest()
 	}
 	return &d.blocks[len(d.blocks)-1]

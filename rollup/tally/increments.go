@@ -23,7 +23,8 @@ type increments struct {
 	cells    []cell
 	rows     []row
 	visitors []visitor
-	links    []visitorLink
+	people   []link // chains of the visitors of rows
+	been     []link // chains of the rows of visitors
 
 	minuteIndex, cellIndex, rowIndex, visitorIndex, pairIndex *index
 	seed                                                      maphash.Seed
@@ -52,26 +53,37 @@ type row struct {
 	cell   int32
 	key    string
 	counts delta.Counts
-	first  int32 // of the chain of its visitors in links, -1 for none
-	people int32
+	people int32 // head of the chain of its visitors (their places in the minute), -1 for none
 }
 
-// visitor is a visitor id in a minute.
+// visitor is a visitor id in a minute. Most hits of a visitor are in the rows that the hit before was in, so those are kept at hand.
 type visitor struct {
 	minute int32
 	place  uint32 // in the list of the minute
 	id     uint64
+	last   [maxReports]int32 // row of each report for the whole site, -1 for none yet
+	been   int32             // head of the chain of rows that the visitor was in, -1 for none
+	rows   int32             // length of the chain
 }
 
-type visitorLink struct {
-	place uint32
+// maxReports is room for the reports; more than there are.
+const maxReports = 8
+
+// longChain is the length from which the rows of a visitor are looked up in a table.
+const longChain = 24
+
+type link struct {
+	value int32
 	next  int32
 }
 
 func newIncrements() *increments {
+	if len(report.All()) > maxReports {
+		panic("BUG: maxReports is less than the number of reports")
+	}
 	return &increments{
 		reports: report.All(), seed: maphash.MakeSeed(), last: -1,
-		minuteIndex: newIndex(64), cellIndex: newIndex(512), rowIndex: newIndex(4096), visitorIndex: newIndex(2048), pairIndex: newIndex(8192),
+		minuteIndex: newIndex(64), cellIndex: newIndex(512), rowIndex: newIndex(4096), visitorIndex: newIndex(2048), pairIndex: newIndex(64),
 	}
 }
 
@@ -82,7 +94,7 @@ func (a *increments) reset() {
 		a.cells[i].link = "" // let go of the text
 	}
 	clear(a.rows)
-	a.minutes, a.cells, a.rows, a.visitors, a.links = a.minutes[:0], a.cells[:0], a.rows[:0], a.visitors[:0], a.links[:0]
+	a.minutes, a.cells, a.rows, a.visitors, a.people, a.been = a.minutes[:0], a.cells[:0], a.rows[:0], a.visitors[:0], a.people[:0], a.been[:0]
 	for _, x := range []*index{a.minuteIndex, a.cellIndex, a.rowIndex, a.visitorIndex, a.pairIndex} {
 		x.reset()
 	}
@@ -117,27 +129,48 @@ func (a *increments) add(h *hit.Hit) {
 	if visits {
 		person = a.visitorOf(m, h.Visitor)
 	}
-	link := cut(h.Link)
+	name := cut(h.Link)
 	for i, r := range a.reports {
 		key, ok := r.Row(h)
 		if !ok {
 			continue
 		}
-		a.count(a.wholeCell(m, i), key, counts, person)
-		if link != "" && r.PerLink() {
-			a.count(a.linkCell(m, i, link), key, counts, person)
+		if !a.countAgain(m, i, key, &counts, person) {
+			at := a.rowOf(a.wholeCell(m, i), key)
+			a.count(at, &counts, person)
+			if person >= 0 {
+				a.visitors[person].last[i] = at
+			}
+		}
+		if name != "" && r.PerLink() {
+			a.count(a.rowOf(a.linkCell(m, i, name), key), &counts, person)
 		}
 	}
 }
 
-func (a *increments) count(c int32, key string, counts delta.Counts, person int32) {
-	at := a.rowOf(c, key)
-	r := &a.rows[at]
+// countAgain counts a hit in the row of a report that the hit before of the same visitor was in, if it is the same row.
+func (a *increments) countAgain(m int32, reportAt int, key string, counts *delta.Counts, person int32) bool {
+	if person < 0 {
+		return false
+	}
+	at := a.visitors[person].last[reportAt]
+	if at < 0 || a.rows[at].key != key {
+		return false
+	}
+	a.rows[at].add(counts)
+	return true
+}
+
+func (r *row) add(counts *delta.Counts) {
 	r.counts.Hits += counts.Hits
 	r.counts.Bots += counts.Bots
 	r.counts.Pageviews += counts.Pageviews
 	r.counts.Events += counts.Events
 	r.counts.Clicks += counts.Clicks
+}
+
+func (a *increments) count(at int32, counts *delta.Counts, person int32) {
+	a.rows[at].add(counts)
 	if person >= 0 {
 		a.visit(at, person)
 	}
@@ -222,7 +255,7 @@ func (a *increments) rowOf(c int32, key string) int32 {
 		return a.rowOf(c, clean)
 	}
 	pos := int32(len(a.rows))
-	a.rows = append(a.rows, row{cell: c, key: key, first: -1})
+	a.rows = append(a.rows, row{cell: c, key: key, people: -1})
 	a.cells[c].rows = append(a.cells[c].rows, pos)
 	a.rowIndex.put(hash, pos)
 	a.sizeBound += delta.MaxRowBytes(key)
@@ -253,28 +286,52 @@ func (a *increments) visitorOf(m int32, id uint64) int32 {
 		}
 	}
 	pos := int32(len(a.visitors))
-	a.visitors = append(a.visitors, visitor{minute: m, place: uint32(len(a.minutes[m].visitors)), id: id})
+	a.visitors = append(a.visitors, visitor{minute: m, place: uint32(len(a.minutes[m].visitors)), id: id, last: noRows, been: -1})
 	a.minutes[m].visitors = append(a.minutes[m].visitors, pos)
 	a.visitorIndex.put(hash, pos)
 	a.sizeBound += delta.VisitorBytes
 	return pos
 }
 
-// visit notes that a visitor is in a row. A pair is known by its hash alone, which is made from it without loss.
-func (a *increments) visit(rowAt, person int32) {
-	hash := mix(uint64(rowAt)<<32|uint64(person), 1)
-	if p := a.pairIndex.find(hash); true {
-		if _, ok := p.next(); ok {
-			return
-		}
+var noRows = [maxReports]int32{-1, -1, -1, -1, -1, -1, -1, -1}
+
+// visit notes that a visitor is in a row.
+func (a *increments) visit(at, person int32) {
+	v := &a.visitors[person]
+	if a.wasIn(v, at, person) {
+		return
 	}
-	r := &a.rows[rowAt]
-	a.links = append(a.links, visitorLink{place: a.visitors[person].place, next: r.first})
-	r.first = int32(len(a.links) - 1)
-	r.people++
-	a.pairIndex.put(hash, 0)
+	a.been = append(a.been, link{at, v.been})
+	v.been = int32(len(a.been) - 1)
+	if v.rows++; v.rows == longChain {
+		for l := v.been; l >= 0; l = a.been[l].next {
+			a.pairIndex.put(pair(a.been[l].value, person), 0)
+		}
+	} else if v.rows > longChain {
+		a.pairIndex.put(pair(at, person), 0)
+	}
+	r := &a.rows[at]
+	a.people = append(a.people, link{int32(v.place), r.people})
+	r.people = int32(len(a.people) - 1)
 	a.sizeBound += delta.RowVisitorBytes
 }
+
+func (a *increments) wasIn(v *visitor, at, person int32) bool {
+	if v.rows >= longChain {
+		p := a.pairIndex.find(pair(at, person))
+		_, ok := p.next()
+		return ok
+	}
+	for l := v.been; l >= 0; l = a.been[l].next {
+		if a.been[l].value == at {
+			return true
+		}
+	}
+	return false
+}
+
+// pair makes a hash of two numbers without loss, so that equal hashes are equal pairs.
+func pair(at, person int32) uint64 { return mix(uint64(at)<<32|uint64(person), 1) }
 
 // deltas calls f with the increments of each minute, in order of appearance. The delta is reused from call to call.
 func (a *increments) deltas(f func(d *delta.Delta) error) error {
@@ -293,8 +350,8 @@ func (a *increments) deltas(f func(d *delta.Delta) error) error {
 			for _, at := range a.cells[c].rows {
 				r := &a.rows[at]
 				from := len(places)
-				for l := r.first; l >= 0; l = a.links[l].next {
-					places = append(places, a.links[l].place)
+				for l := r.people; l >= 0; l = a.people[l].next {
+					places = append(places, uint32(a.people[l].value))
 				}
 				rows = append(rows, delta.Row{Key: r.key, Counts: r.counts, Visitors: places[from:len(places):len(places)]})
 			}
