@@ -288,3 +288,124 @@ func TestRestartsLeaveCountsExact(t *testing.T) {
 		b.check(rng)
 	})
 }
+
+// change applies a change to the sites, as the controller would.
+func (b *bench) change(f func(sites map[state.SiteID]state.Site)) {
+	b.sites.mu.Lock()
+	defer b.sites.mu.Unlock()
+	next := *b.sites.state
+	next.Version++
+	next.Sites = maps.Clone(next.Sites)
+	f(next.Sites)
+	next.Reindex()
+	b.sites.state = &next
+}
+
+// TestAnotherZoneMakesHoursAndDaysAnew: while hits come in a site moves to another zone, the room is stopped in the middle of making its
+// counts anew, and the site moves once more.
+func TestAnotherZoneMakesHoursAndDaysAnew(t *testing.T) {
+	onEachLog(t, func(t *testing.T, log *testLog) {
+		b := newBench(t, log)
+		b.oracle.Zones = maps.Clone(b.oracle.Zones)
+		tr := traffic(10, 3*24*time.Hour)
+		rng := rand.New(rand.NewPCG(10, 10))
+		move := func(site uint32, name string) {
+			b.oracle.Zones[site] = name
+			b.change(func(sites map[state.SiteID]state.Site) {
+				moved := sites[site]
+				moved.Timezone = name
+				moved.Generation++
+				sites[site] = moved
+			})
+		}
+		b.start()
+		b.send(tr, 1500)
+		move(2, "Asia/Kolkata")
+		b.send(tr, 500)
+		b.settle()
+		b.check(rng) // right at once, from minutes
+		b.stop()
+		b.start()
+		b.send(tr, 500)
+		move(2, "Pacific/Chatham")
+		move(3, "Europe/Berlin")
+		b.send(tr, 500)
+		b.settle()
+		b.check(rng)
+		b.waitReady(2, 3)
+		b.check(rng)
+		b.send(tr, 500)
+		b.settle()
+		b.check(rng)
+		view := b.room.table.View()
+		defer view.Close()
+		for _, unit := range []zone.Unit{zone.Hour, zone.Day} {
+			sites, err := view.Sites(unit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(sites[2], []uint32{3}) || !slices.Equal(sites[3], []uint32{2}) {
+				t.Errorf("%ss: generations %v and %v, want only the last", unit, sites[2], sites[3])
+			}
+		}
+	})
+}
+
+// waitReady waits until hours and days of sites are made anew.
+func (b *bench) waitReady(sites ...uint32) {
+	b.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		all := true
+		for _, site := range sites {
+			ready, err := b.room.zoneReady(b.sites.State().Sites[site])
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			all = all && ready
+		}
+		if all {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatal("hours and days are not made anew")
+		}
+	}
+}
+
+// TestADeletedSiteLeavesNoCells: its cells end in tombstones, and hits that still come for it are set apart.
+func TestADeletedSiteLeavesNoCells(t *testing.T) {
+	onEachLog(t, func(t *testing.T, log *testLog) {
+		b := newBench(t, log)
+		b.oracle.Zones = maps.Clone(b.oracle.Zones)
+		b.start()
+		tr := traffic(11, 3*24*time.Hour)
+		b.send(tr, 1000)
+		b.settle()
+		b.change(func(sites map[state.SiteID]state.Site) { delete(sites, 4) })
+		delete(b.oracle.Zones, 4)
+		b.send(tr, 300)
+		b.settle()
+		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			left := 0
+			view := b.room.table.View()
+			for unit := range unitTopics {
+				sites, err := view.Sites(unit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				left += len(sites[4])
+			}
+			view.Close()
+			if left == 0 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("cells of the deleted site are left")
+			}
+		}
+		b.check(rand.New(rand.NewPCG(11, 11)))
+		if _, err := b.room.Query(context.Background(), Query{Site: 4}); !errors.Is(err, ErrNoSite) {
+			t.Errorf("query of a deleted site: %v", err)
+		}
+	})
+}

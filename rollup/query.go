@@ -238,8 +238,22 @@ func (r *Rollup) Bounds(site state.SiteID) (first, last time.Time, ok bool) {
 	return time.Unix(from, 0).UTC(), time.Unix(to+60, 0).UTC(), true
 }
 
-// zoneReady says whether hours and days of a site are there in its present zone.
-func (r *Rollup) zoneReady(site state.Site) (bool, error) { return site.Generation <= 1, nil }
+// zoneReady says whether hours and days of a site are there in its present zone. After a change of the zone they are being made for a
+// while, and minutes answer everything.
+func (r *Rollup) zoneReady(site state.Site) (bool, error) {
+	if site.Generation <= 1 {
+		return true, nil
+	}
+	for partition := range r.partitions.Load() {
+		for _, unit := range []zone.Unit{zone.Hour, zone.Day} {
+			made, _, err := r.table.Generation(unit, partition, site.ID)
+			if err != nil || made != site.Generation {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
 
 func rowOf(key string, c bucket.Counts, visitors int64) Row {
 	return Row{Key: key, Hits: c.Hits, Humans: c.Humans(), Bots: c.Bots, Visitors: visitors, Pageviews: c.Pageviews, Events: c.Events, Clicks: c.Clicks}

@@ -52,6 +52,8 @@ type Rollup struct {
 	feeds *feed.Metrics
 	ends  *ends
 	ready atomic.Bool
+
+	partitions atomic.Int32 // of each topic; Partitions until the log has said another number
 }
 
 // Open opens the table. It starts nothing and does not need the log yet.
@@ -67,6 +69,7 @@ func Open(cfg Config) (*Rollup, error) {
 	}
 	logger := cfg.Log.With("room", "rollup")
 	r := &Rollup{cfg: cfg, log: feed.Log{Seeds: cfg.Seeds, Dialer: cfg.Dialer, Opts: cfg.Opts, Logger: logger}, feeds: feed.NewMetrics(cfg.Registry), ends: newEnds(cfg.Now)}
+	r.partitions.Store(Partitions)
 	var err error
 	r.table, err = table.Open(table.Config{Dir: filepath.Join(cfg.Dir, "table"), Log: r.log, Topics: unitTopics, CacheBytes: cfg.TableCacheBytes,
 		Metrics: table.NewMetrics(cfg.Registry), Logger: logger})
@@ -125,8 +128,9 @@ func (r *Rollup) prepare(ctx context.Context) error {
 	}
 	defer client.Close()
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		ids, err := findTopics(ctx, kadm.NewClient(client))
+		ids, partitions, err := findTopics(ctx, kadm.NewClient(client))
 		if err == nil {
+			r.partitions.Store(partitions)
 			return r.table.Fit(ids, TopicEvents)
 		}
 		r.log.Logger.Debug("counting waits for the log", "err", err)
@@ -138,28 +142,29 @@ func (r *Rollup) prepare(ctx context.Context) error {
 	}
 }
 
-// findTopics returns the ids of the topics, and an error while one is missing or has another number of partitions than the rest.
-func findTopics(ctx context.Context, admin *kadm.Client) (map[string][16]byte, error) {
+// findTopics returns the ids of the topics and the number of their partitions, and an error while one is missing or has another number
+// than the rest.
+func findTopics(ctx context.Context, admin *kadm.Client) (ids map[string][16]byte, partitions int32, err error) {
 	names := []string{TopicEvents, TopicDeltas, TopicMinute, TopicHour, TopicDay}
 	topics, err := admin.ListTopics(ctx, names...)
 	if err != nil {
-		return nil, fmt.Errorf("ask for topics: %w", err)
+		return nil, 0, fmt.Errorf("ask for topics: %w", err)
 	}
-	ids := map[string][16]byte{}
+	ids = map[string][16]byte{}
 	for _, name := range names {
 		topic, ok := topics[name]
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("topic %s is missing", name)
+			return nil, 0, fmt.Errorf("topic %s is missing", name)
 		case topic.Err != nil:
-			return nil, fmt.Errorf("topic %s: %w", name, topic.Err)
+			return nil, 0, fmt.Errorf("topic %s: %w", name, topic.Err)
 		case len(topic.Partitions) != len(topics[TopicEvents].Partitions):
-			return nil, fmt.Errorf("topic %s has %d partitions and %s has %d; the numbers have to be equal", name, len(topic.Partitions),
+			return nil, 0, fmt.Errorf("topic %s has %d partitions and %s has %d; the numbers have to be equal", name, len(topic.Partitions),
 				TopicEvents, len(topics[TopicEvents].Partitions))
 		}
 		ids[name] = topic.ID
 	}
-	return ids, nil
+	return ids, int32(len(topics[TopicEvents].Partitions)), nil
 }
 
 // WaitFor returns when every event before the given offset of each partition of events is in the counts of every length of windows.

@@ -73,6 +73,16 @@ type Progress struct {
 	ReceivedMs int64 // the latest time of receipt among those events, Unix milliseconds
 }
 
+// Generation says that the cells of a site in a partition are whole in a generation: they hold every delta before FoldedTo. It is written
+// when a site's hours and days were made anew, after all of them. The first generation has no such record.
+type Generation struct {
+	Window     string
+	SiteID     uint32
+	Generation uint32
+	Partition  int32
+	FoldedTo   int64
+}
+
 // startLayout writes the start of a window with its offset from UTC, which tells apart the two hours that a clock shows twice.
 const startLayout = "2006-01-02T15:04:05Z07:00"
 
@@ -143,6 +153,17 @@ const progressKey = "progress|p"
 func (p *Progress) AppendKey(dst []byte) []byte {
 	return strconv.AppendInt(append(dst, progressKey...), int64(p.Partition), 10)
 }
+
+const generationKey = "generation|"
+
+// AppendKey appends the key of the record: generation|7|p3.
+func (g *Generation) AppendKey(dst []byte) []byte {
+	dst = strconv.AppendUint(append(dst, generationKey...), uint64(g.SiteID), 10)
+	return strconv.AppendInt(append(dst, "|p"...), int64(g.Partition), 10)
+}
+
+// IsGenerationKey says whether a key is that of a record about a generation.
+func IsGenerationKey(key []byte) bool { return strings.HasPrefix(string(key), generationKey) }
 
 // IsProgressKey says whether a key is that of a progress record.
 func IsProgressKey(key []byte) bool { return strings.HasPrefix(string(key), progressKey) }

@@ -38,6 +38,8 @@ func TestEncodingIsAsCommitted(t *testing.T) {
 	files := map[string]string{
 		"progress": string(progress.AppendKey(nil)) + "\n" + string(progress.AppendJSON(nil)) + "\n",
 	}
+	generation := &Generation{Window: "hour", SiteID: 7, Generation: 2, Partition: 3, FoldedTo: 40}
+	files["generation"] = string(generation.AppendKey(nil)) + "\n" + string(generation.AppendJSON(nil)) + "\n"
 	for name, c := range map[string]*Cell{"cell": sample(), "linked": linked()} {
 		files[name] = strconv.Quote(string(c.AppendKey(nil))) + "\n" + string(c.AppendJSON(nil)) + "\n" + strconv.Quote(string(c.AppendRows(nil))) + "\n"
 	}
@@ -83,7 +85,7 @@ func TestEveryFieldSurvives(t *testing.T) {
 				t.Errorf("row %+v, want %+v", r, want.Rows[i])
 			}
 		}
-		if rows.Err() != nil || rows.seen != len(want.Rows) || rows.FoldedTo != 40 || rows.SourceTo != 1200 {
+		if rows.Err() != nil || rows.seen != len(want.Rows) || rows.FoldedTo != 40 || rows.Offset != want.Offset || rows.SourceTo != 1200 {
 			t.Errorf("rows: %v, %d seen", rows.Err(), rows.seen)
 		}
 	}
@@ -189,6 +191,20 @@ func TestProgressReadsBack(t *testing.T) {
 	}
 }
 
+func TestGenerationReadsBack(t *testing.T) {
+	want := Generation{Window: "day", SiteID: 7, Generation: 2, Partition: 3, FoldedTo: 17}
+	var got Generation
+	if err := got.ParseJSON(want.AppendJSON(nil)); err != nil || got != want {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if key := want.AppendKey(nil); !IsGenerationKey(key) || IsProgressKey(key) {
+		t.Errorf("key %s", key)
+	}
+	if err := got.ParseJSON([]byte(`{"window":"day"}`)); !errors.Is(err, ErrNotCell) {
+		t.Errorf("error %v", err)
+	}
+}
+
 // FuzzParseJSON: no panic, no value that the standard library refuses; what is accepted is written again and read back the same.
 func FuzzParseJSON(f *testing.F) {
 	f.Add(sample().AppendJSON(nil))
@@ -242,7 +258,7 @@ func FuzzRows(f *testing.F) {
 		if rows.Err() != nil {
 			return
 		}
-		c.FoldedTo, c.SourceTo = rows.FoldedTo, rows.SourceTo
+		c.FoldedTo, c.SourceTo, c.Offset = rows.FoldedTo, rows.SourceTo, rows.Offset
 		back := ReadRows(c.AppendRows(nil))
 		for back.Next() {
 		}

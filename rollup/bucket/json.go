@@ -67,6 +67,16 @@ func (p *Progress) AppendJSON(dst []byte) []byte {
 	return append(dst, `"}`...)
 }
 
+// AppendJSON appends the value of a record about a generation.
+func (g *Generation) AppendJSON(dst []byte) []byte {
+	dst = appendString(append(dst, `{"window":`...), g.Window)
+	dst = strconv.AppendUint(append(dst, `,"site_id":`...), uint64(g.SiteID), 10)
+	dst = strconv.AppendUint(append(dst, `,"generation":`...), uint64(g.Generation), 10)
+	dst = strconv.AppendInt(append(dst, `,"partition":`...), int64(g.Partition), 10)
+	dst = strconv.AppendInt(append(dst, `,"folded_to":`...), g.FoldedTo, 10)
+	return append(dst, '}')
+}
+
 const hexDigits = "0123456789abcdef"
 
 func appendString(dst []byte, s string) []byte {

@@ -127,6 +127,36 @@ func (p *Progress) ParseJSON(data []byte) error {
 	return err
 }
 
+// ParseJSON reads the value of a record about a generation. Errors wrap ErrNotCell.
+func (g *Generation) ParseJSON(data []byte) error {
+	*g = Generation{}
+	s := scanner{data: data}
+	err := s.object(func(name []byte) (err error) {
+		switch string(name) {
+		case "window":
+			g.Window, err = s.string()
+		case "site_id":
+			g.SiteID, err = s.uint32()
+		case "generation":
+			g.Generation, err = s.uint32()
+		case "partition":
+			g.Partition, err = s.int32()
+		case "folded_to":
+			g.FoldedTo, err = s.number()
+		default:
+			err = s.skip(0)
+		}
+		return err
+	})
+	if err == nil {
+		err = s.end()
+	}
+	if err == nil && (g.SiteID == 0 || g.Generation == 0 || g.Window == "") {
+		err = fmt.Errorf("%w: window, site_id or generation is missing", ErrNotCell)
+	}
+	return err
+}
+
 func (s *scanner) string() (string, error) {
 	text, err := s.text()
 	return string(text), err

@@ -7,14 +7,15 @@ import (
 
 // AppendRows appends the rows of the cell and how far it is folded in the form used in tables on disk:
 //
-//	version (1 byte: 1), folded_to, source_to, number of rows, and for each row:
+//	version (1 byte: 1), folded_to, source_to, offset from UTC (varint), number of rows, and for each row:
 //	  length of the key, key, hits, bots, pageviews, events, clicks, visitors, length of the sketch, sketch
 //
-// All numbers are uvarints. What identifies the cell is in the key of the table.
+// All other numbers are uvarints. What else identifies the cell is in the key of the table.
 func (c *Cell) AppendRows(dst []byte) []byte {
 	dst = append(dst, rowsVersion)
 	dst = binary.AppendUvarint(dst, uint64(c.FoldedTo))
 	dst = binary.AppendUvarint(dst, uint64(c.SourceTo))
+	dst = binary.AppendVarint(dst, int64(c.Offset))
 	dst = binary.AppendUvarint(dst, uint64(len(c.Rows)))
 	for i := range c.Rows {
 		r := &c.Rows[i]
@@ -34,6 +35,7 @@ const rowsVersion = 1
 // Rows walks over what AppendRows wrote without copying. Start with ReadRows, then call Next until it returns false, then look at Err.
 type Rows struct {
 	FoldedTo, SourceTo int64
+	Offset             int // of the cell, seconds east of UTC
 	Count              int
 
 	Key    []byte // of the row that Next stepped to; points into the data
@@ -51,7 +53,14 @@ func ReadRows(data []byte) Rows {
 		return r
 	}
 	r.left = data[1:]
-	r.FoldedTo, r.SourceTo, r.Count = r.number(), r.number(), int(r.number())
+	r.FoldedTo, r.SourceTo = r.number(), r.number()
+	offset, n := binary.Varint(r.left)
+	if n <= 0 {
+		r.failed = true
+		return r
+	}
+	r.left = r.left[n:]
+	r.Offset, r.Count = int(offset), int(r.number())
 	return r
 }
 

@@ -113,6 +113,23 @@ func (c *cell) add(rows []delta.Row, visitors []uint64, offset int64) (changed b
 	return changed
 }
 
+// addRows adds the rows of a published cell of a shorter window.
+func (c *cell) addRows(rows *bucket.Rows) error {
+	for rows.Next() {
+		at := c.find(string(rows.Key))
+		if at < 0 {
+			at = c.place(string(rows.Key), 0)
+		}
+		r := &c.rows[at]
+		r.counts.Add(rows.Row.Counts)
+		if err := r.visitors.MergeBinary(rows.Row.Sketch); err != nil {
+			return err
+		}
+		c.shards[r.shard].dirty = true
+	}
+	return rows.Err()
+}
+
 // place makes a row for a key, or finds the row of the rest when the cell is full. A shard that is folded beyond the offset had all its
 // rows when that delta was added to it, so a row that is not in it belongs elsewhere.
 func (c *cell) place(key string, offset int64) int32 {

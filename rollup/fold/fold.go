@@ -14,6 +14,7 @@ import (
 	"github.com/weir-analytics/weir/rollup/bucket"
 	"github.com/weir-analytics/weir/rollup/delta"
 	"github.com/weir-analytics/weir/rollup/feed"
+	"github.com/weir-analytics/weir/rollup/table"
 	"github.com/weir-analytics/weir/rollup/zone"
 )
 
@@ -24,11 +25,21 @@ type Sites interface{ State() *state.State }
 type Table interface {
 	// Settle returns when the table holds every record of a partition before an offset.
 	Settle(ctx context.Context, unit zone.Unit, partition int32, offset int64) error
+	// Settled says whether the table holds every record of a partition before an offset.
+	Settled(unit zone.Unit, partition int32, offset int64) bool
 	// Progress returns the last progress record of a partition, and false when there is none.
 	Progress(unit zone.Unit, partition int32) (bucket.Progress, bool, error)
 	// Cell returns the published shards of a cell; Shard of the id is ignored. The caller owns the result.
 	Cell(unit zone.Unit, id bucket.ID) ([]bucket.Cell, error)
+	// Generation returns the generation in which the cells of a site in a partition are whole, and since where. 0 is the first.
+	Generation(unit zone.Unit, partition int32, site uint32) (generation uint32, foldedTo int64, err error)
+	// Minutes returns the table as it is now and how far its minutes are, and false in the middle of a flush.
+	Minutes(partition int32) (table.View, bucket.Progress, bool)
+	// View returns the table as it is now.
+	View() table.View
 }
+
+var _ Table = (*table.Table)(nil)
 
 // minuteGeneration is the generation of all cells of minutes: they are UTC, so a change of zone leaves them as they are.
 const minuteGeneration = 1
@@ -94,8 +105,12 @@ type Partition struct {
 	windows *windows
 	dirty   []*cell
 
-	state     *state.State // the version that the sites in windows were made from
-	firstAt   time.Time    // when the first flush that is not published was folded
+	state *state.State     // the version that jobs were looked for in
+	jobs  []*job           // what is to be done to the cells of sites; see jobs.go
+	whole map[uint32]int64 // offset from which deltas of a site are folded, where it is not 0
+	inJob bool             // the flush under way is of a job
+
+	firstAt   time.Time // when the first flush that is not published was folded
 	flushedAt time.Time
 	began     time.Time // of the flush under way
 	took      time.Duration
@@ -117,6 +132,9 @@ func (f *Fold) newPartition(partition int32) *Partition {
 
 // Add implements feed.Worker.
 func (p *Partition) Add(ctx context.Context, records []*kgo.Record, now time.Time) (int, error) {
+	if len(p.jobs) > 0 && p.jobs[0].begun {
+		return 0, nil
+	}
 	for i, r := range records {
 		if len(p.dirty) > 0 && p.windows.bytes > p.windows.limit+dirtyBytes {
 			return i, nil
@@ -171,13 +189,9 @@ func (p *Partition) fold(ctx context.Context, whole []delta.Delta, offset int64)
 }
 
 func (p *Partition) foldDelta(ctx context.Context, d *delta.Delta, offset int64) error {
-	s, err := p.site(ctx, d.SiteID)
-	if err != nil {
+	s, err := p.site(ctx, d.SiteID, offset)
+	if err != nil || s == nil {
 		return err
-	}
-	if s == nil {
-		p.skip(skippedSite)
-		return nil
 	}
 	w := p.windows.at(s, d.Minute*60)
 	if w.late {
@@ -239,6 +253,9 @@ func (p *Partition) skip(reason string) {
 // Due implements feed.Worker.
 func (p *Partition) Due() time.Time {
 	if p.foldedTo == p.publishedTo {
+		if p.f.Sites.State() != p.state && p.f.Table.Settled(p.f.Unit, p.partition, p.outEnd) || p.jobDue() {
+			return p.flushedAt.Add(1) // at once
+		}
 		return time.Time{}
 	}
 	due := p.firstAt.Add(p.f.firstWait())
@@ -248,12 +265,25 @@ func (p *Partition) Due() time.Time {
 	return due
 }
 
-// Flush implements feed.Worker: the shards that changed, and after them how far this partition is.
+// Flush implements feed.Worker: the shards that changed, or the next part of a job, and after them how far this partition is.
 func (p *Partition) Flush(now time.Time) ([]*kgo.Record, error) {
-	if p.foldedTo == p.publishedTo {
-		return nil, nil
+	p.began, p.inJob = now, false
+	if p.foldedTo != p.publishedTo {
+		return p.withProgress(p.changed()), nil
 	}
-	p.began = now
+	if err := p.startJobs(); err != nil || !p.jobDue() {
+		return nil, err
+	}
+	records, err := p.work()
+	if err != nil || !p.jobs[0].begun {
+		return nil, err
+	}
+	p.inJob = true
+	return p.withProgress(records), nil
+}
+
+// changed returns a record for each shard that changed.
+func (p *Partition) changed() []*kgo.Record {
 	var records []*kgo.Record
 	var out bucket.Cell
 	var sketches []byte
@@ -264,12 +294,25 @@ func (p *Partition) Flush(now time.Time) ([]*kgo.Record, error) {
 		})
 	}
 	p.f.Metrics.cells.WithLabelValues(p.f.Unit.String()).Add(float64(len(records)))
+	return records
+}
+
+func (p *Partition) withProgress(records []*kgo.Record) []*kgo.Record {
 	progress := bucket.Progress{Window: p.f.Unit.String(), Partition: p.partition, FoldedTo: p.foldedTo, SourceTo: p.sourceTo, ReceivedMs: p.receivedMs}
-	return append(records, &kgo.Record{Topic: p.f.Topic, Partition: p.partition, Key: progress.AppendKey(nil), Value: progress.AppendJSON(nil)}), nil
+	return append(records, &kgo.Record{Topic: p.f.Topic, Partition: p.partition, Key: progress.AppendKey(nil), Value: progress.AppendJSON(nil)})
 }
 
 // Flushed implements feed.Worker.
 func (p *Partition) Flushed(records []*kgo.Record, now time.Time) error {
+	p.outEnd = records[len(records)-1].Offset + 1
+	p.flushedAt, p.took, p.flushBytes = now, now.Sub(p.began), 0
+	for _, r := range records {
+		p.flushBytes += len(r.Key) + len(r.Value)
+	}
+	if p.inJob {
+		p.jobFlushed()
+		return nil
+	}
 	published := make([]*window, 0, len(p.dirty))
 	for _, c := range p.dirty {
 		c.dirty = false
@@ -279,11 +322,7 @@ func (p *Partition) Flushed(records []*kgo.Record, now time.Time) error {
 	}
 	clear(p.dirty)
 	p.dirty = p.dirty[:0]
-	p.outEnd = records[len(records)-1].Offset + 1
-	p.publishedTo, p.flushedAt, p.took, p.flushBytes = p.foldedTo, now, now.Sub(p.began), 0
-	for _, r := range records {
-		p.flushBytes += len(r.Key) + len(r.Value)
-	}
+	p.publishedTo = p.foldedTo
 	p.windows.shrink(published)
 	p.memory.Set(float64(p.windows.bytes))
 	return nil

@@ -8,30 +8,24 @@ import (
 	"github.com/weir-analytics/weir/rollup/zone"
 )
 
-// site returns what is held of a site, and nil for one that was deleted. It waits a while for a site that this node does not know yet.
-func (p *Partition) site(ctx context.Context, id uint32) (*site, error) {
-	now := p.f.Sites.State()
-	if now != p.state {
-		p.followState(now)
+// site returns what is held of a site. It returns nil when a delta at an offset is not to be folded: the site was deleted, or the delta
+// is in the cells that are made, or will be, from minutes. It waits a while for a site that this node does not know yet.
+func (p *Partition) site(ctx context.Context, id uint32, offset int64) (*site, error) {
+	if len(p.whole) > 0 && offset < p.whole[id] {
+		return nil, nil
 	}
 	if s := p.windows.sites[id]; s != nil {
 		return s, nil
 	}
 	known, ok, err := p.lookUp(ctx, id)
-	if err != nil || !ok {
+	if err != nil {
 		return nil, err
 	}
-	return p.windows.newSite(id, known.Name, p.generation(known), p.zoneOf(known)), nil
-}
-
-// followState brings names of sites up to date. Sites whose cells begin a new generation are taken up by regenerate, between flushes.
-func (p *Partition) followState(now *state.State) {
-	p.state = now
-	for id, s := range p.windows.sites {
-		if known, ok := now.Sites[id]; ok {
-			s.name = known.Name
-		}
+	if !ok {
+		p.skip(skippedSite)
+		return nil, nil
 	}
+	return p.windows.newSite(id, known.Name, p.generation(known), p.zoneOf(known)), nil
 }
 
 func (p *Partition) lookUp(ctx context.Context, id uint32) (state.Site, bool, error) {

@@ -88,6 +88,9 @@ func (t *Table) apply(batch *pebble.Batch, id partID, next *state, r record, fol
 		}
 		return nil
 	}
+	if bucket.IsGenerationKey(r.key) {
+		return t.applyGeneration(batch, id, r)
+	}
 	cell, err := bucket.ParseKey(r.key)
 	if err != nil || cell.Partition != id.partition || cell.Shard > 1<<16-1 {
 		t.foreign(id, r)
@@ -115,6 +118,16 @@ func (t *Table) apply(batch *pebble.Batch, id partID, next *state, r record, fol
 	folded[string(key)] = c.FoldedTo
 	next.maxFolded = max(next.maxFolded, c.FoldedTo)
 	return wrapWrite(batch.Set(key, c.AppendRows(nil), nil))
+}
+
+func (t *Table) applyGeneration(batch *pebble.Batch, id partID, r record) error {
+	var g bucket.Generation
+	if err := g.ParseJSON(r.value); err != nil || g.Partition != id.partition || string(g.AppendKey(nil)) != string(r.key) {
+		t.foreign(id, r)
+		return nil
+	}
+	value := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(g.Generation)), uint64(g.FoldedTo))
+	return wrapWrite(batch.Set(generationKey(id.unit, id.partition, g.SiteID), value, nil))
 }
 
 func wrapWrite(err error) error {

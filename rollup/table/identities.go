@@ -87,7 +87,7 @@ func (s Identities) Save(partition int32, change tally.Change) error {
 	}
 	for _, b := range change.Dropped {
 		prefix := blockPrefix(partition, b)
-		if err := batch.DeleteRange(prefix, after(prefix), nil); err != nil {
+		if err := batch.DeleteRange(prefix, upTo(prefix), nil); err != nil {
 			return wrapWrite(err)
 		}
 	}
@@ -111,5 +111,5 @@ func (s Identities) Save(partition int32, change tally.Change) error {
 // Forget implements tally.Store.
 func (s Identities) Forget(partition int32) error {
 	prefix := identityPrefix(partition)
-	return wrapWrite(s.t.db.DeleteRange(prefix, after(prefix), pebble.NoSync))
+	return wrapWrite(s.t.db.DeleteRange(prefix, upTo(prefix), pebble.NoSync))
 }

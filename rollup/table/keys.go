@@ -14,11 +14,16 @@ import (
 //	't' topic                                                     id of the topic that the table was filled from
 //	'p' unit partition(4)                                         position and progress of a partition
 //	'c' unit site(4) generation(4) report link start(8) partition(4) shard(2)   rows of a cell: bucket.AppendRows
+//	'g' unit partition(4) site(4)                                 generation of a site's cells, and up to where it is folded
 //	'd' partition(4) ...                                          what tally knows about identities: see identities.go
 const schema = 1
 
 func partKey(unit zone.Unit, partition int32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{'p', byte(unit)}, uint32(partition))
+}
+
+func generationKey(unit zone.Unit, partition int32, site uint32) []byte {
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte{'g', byte(unit)}, uint32(partition)), site)
 }
 
 // reportPrefix is what the keys of all cells of a report of a site, or of one of its links, begin with.
@@ -62,6 +67,42 @@ func parseTail(key []byte) (start int64, partition int32, shard int, err error) 
 	return start, int32(binary.BigEndian.Uint32(tail[8:])), int(binary.BigEndian.Uint16(tail[12:])), nil
 }
 
+// parseKey reads the whole key of a cell. Offset stays 0.
+func parseKey(key []byte) (bucket.ID, error) {
+	const head = 1 + 1 + 4 + 4
+	if len(key) < head+tailBytes || key[0] != 'c' {
+		return bucket.ID{}, fmt.Errorf("%w: key %x", ErrDamaged, key)
+	}
+	id := bucket.ID{Window: zone.Unit(key[1]).String(), SiteID: binary.BigEndian.Uint32(key[2:]), Generation: binary.BigEndian.Uint32(key[6:])}
+	rest, ok := key[head:], false
+	if id.Report, rest, ok = cutText(rest); ok {
+		id.Link, rest, ok = cutText(rest)
+	}
+	if !ok || len(rest) != tailBytes {
+		return bucket.ID{}, fmt.Errorf("%w: key %x", ErrDamaged, key)
+	}
+	var err error
+	id.Start, id.Partition, id.Shard, err = parseTail(rest)
+	return id, err
+}
+
+// cutText reads what appendText wrote.
+func cutText(b []byte) (text string, rest []byte, ok bool) {
+	var out []byte
+	for i := 0; i+1 < len(b); i++ {
+		if b[i] != 0 {
+			out = append(out, b[i])
+			continue
+		}
+		if b[i+1] == 1 {
+			return string(out), b[i+2:], true
+		}
+		out = append(out, 0)
+		i++
+	}
+	return "", nil, false
+}
+
 func appendText(dst []byte, s string) []byte {
 	for i := range len(s) {
 		if s[i] == 0 {
@@ -73,8 +114,8 @@ func appendText(dst []byte, s string) []byte {
 	return append(dst, 0, 1)
 }
 
-// after returns the first key behind all keys with a prefix.
-func after(prefix []byte) []byte {
+// upTo returns the first key behind all keys with a prefix.
+func upTo(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; i >= 0; i-- {
 		if end[i]++; end[i] != 0 {

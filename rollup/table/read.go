@@ -1,6 +1,8 @@
 package table
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -33,6 +35,33 @@ func (t *Table) Cell(unit zone.Unit, id bucket.ID) ([]bucket.Cell, error) {
 		return nil
 	})
 	return shards, err
+}
+
+// Generation returns the generation in which the cells of a site in a partition are whole, and up to where they were folded when they
+// became so. Zero stands for the first generation, which is whole from the beginning.
+func (t *Table) Generation(unit zone.Unit, partition int32, site uint32) (generation uint32, foldedTo int64, err error) {
+	value, err := t.get(generationKey(unit, partition, site))
+	if err != nil || value == nil {
+		return 0, 0, err
+	}
+	g, n := binary.Uvarint(value)
+	folded, m := binary.Uvarint(value[max(n, 0):])
+	if n <= 0 || m <= 0 {
+		return 0, 0, fmt.Errorf("%w: generation of site %d", ErrDamaged, site)
+	}
+	return uint32(g), int64(folded), nil
+}
+
+// Minutes returns the table as it is now, and up to where the minutes of a partition are folded in it. It returns false when the minutes
+// are in the middle of a flush.
+func (t *Table) Minutes(partition int32) (View, bucket.Progress, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.part(partID{zone.Minute, partition})
+	if !p.consistent() {
+		return View{}, bucket.Progress{}, false
+	}
+	return t.View(), p.progress, true
 }
 
 // View is the table at one moment. Close it soon.
@@ -78,10 +107,67 @@ func (v View) Walk(r Range, f func(start int64, partition int32, rows *bucket.Ro
 	})
 }
 
+// Cursor is where a walk over the cells of a site is. The zero Cursor is at the beginning.
+type Cursor []byte
+
+// Cells calls f with the cells of a generation of a site, in order of report, link, start, partition and shard, beginning after a cursor.
+// f returns false to stop; the cursor that is returned goes on after the last cell that f took. done says that there are no more.
+func (v View) Cells(unit zone.Unit, site, generation uint32, after Cursor, f func(id bucket.ID, rows *bucket.Rows) (bool, error)) (next Cursor, done bool, err error) {
+	prefix := sitePrefix(nil, unit, site, generation)
+	from := prefix
+	if after != nil {
+		from = append(append([]byte(nil), after...), 0)
+	}
+	next = after
+	err = scan(v.snapshot, from, upTo(prefix), func(key, value []byte) error {
+		id, err := parseKey(key)
+		if err != nil {
+			return err
+		}
+		rows := bucket.ReadRows(value)
+		more, err := f(id, &rows)
+		if err != nil {
+			return err
+		}
+		next = append(next[:0:0], key...)
+		if !more {
+			return errStop
+		}
+		return nil
+	})
+	if errors.Is(err, errStop) {
+		return next, false, nil
+	}
+	return next, true, err
+}
+
+var errStop = errors.New("stop")
+
+// Sites returns the sites that have cells, with the generations they have them in.
+func (v View) Sites(unit zone.Unit) (map[uint32][]uint32, error) {
+	iter, err := v.snapshot.NewIter(&pebble.IterOptions{LowerBound: []byte{'c', byte(unit)}, UpperBound: []byte{'c', byte(unit) + 1}})
+	if err != nil {
+		return nil, fmt.Errorf("read the table of counts: %w", err)
+	}
+	sites := map[uint32][]uint32{}
+	for ok := iter.First(); ok; {
+		id, err := parseKey(iter.Key())
+		if err != nil {
+			return nil, errors.Join(err, iter.Close())
+		}
+		sites[id.SiteID] = append(sites[id.SiteID], id.Generation)
+		ok = iter.SeekGE(upTo(sitePrefix(nil, unit, id.SiteID, id.Generation)))
+	}
+	if err := iter.Close(); err != nil {
+		return nil, fmt.Errorf("read the table of counts: %w", err)
+	}
+	return sites, nil
+}
+
 // Bounds returns the starts of the first and of the last window of a site's total, and false when there is none.
 func (v View) Bounds(unit zone.Unit, site, generation uint32, report string) (first, last int64, ok bool, err error) {
 	prefix := reportPrefix(nil, unit, site, generation, report, "")
-	iter, err := v.snapshot.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
+	iter, err := v.snapshot.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: upTo(prefix)})
 	if err != nil {
 		return 0, 0, false, fmt.Errorf("read the table of counts: %w", err)
 	}

@@ -175,7 +175,7 @@ func (t *Table) Close() error {
 // before Run and before anybody else uses the table. events is the topic that identities are of.
 func (t *Table) Fit(ids map[string][16]byte, events string) error {
 	for unit, topic := range t.cfg.Topics {
-		if err := t.fit(topic, ids[topic], []byte{'c', byte(unit)}, []byte{'p', byte(unit)}); err != nil {
+		if err := t.fit(topic, ids[topic], []byte{'c', byte(unit)}, []byte{'p', byte(unit)}, []byte{'g', byte(unit)}); err != nil {
 			return err
 		}
 	}
@@ -197,7 +197,7 @@ func (t *Table) fit(topic string, id [16]byte, prefixes ...[]byte) error {
 		t.cfg.Logger.Warn("a topic was made anew: the table of counts forgets what came from the old one", "topic", topic)
 	}
 	for _, prefix := range prefixes {
-		if err := batch.DeleteRange(prefix, after(prefix), nil); err != nil {
+		if err := batch.DeleteRange(prefix, upTo(prefix), nil); err != nil {
 			return fmt.Errorf("empty the table of counts: %w", err)
 		}
 	}
@@ -260,6 +260,13 @@ func (t *Table) Settle(ctx context.Context, unit zone.Unit, partition int32, off
 	}
 }
 
+// Settled says whether the table holds every record of a partition before an offset.
+func (t *Table) Settled(unit zone.Unit, partition int32, offset int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.part(partID{unit, partition}).next >= offset
+}
+
 // get returns a copy of a value, nil when there is none.
 func (t *Table) get(key []byte) ([]byte, error) {
 	value, closer, err := t.db.Get(key)
@@ -275,7 +282,7 @@ func (t *Table) get(key []byte) ([]byte, error) {
 
 // scan calls f with all keys of a prefix, in order. Key and value are valid during the call.
 func (t *Table) scan(prefix []byte, f func(key, value []byte) error) error {
-	return scan(t.db, prefix, after(prefix), f)
+	return scan(t.db, prefix, upTo(prefix), f)
 }
 
 func scan(r pebble.Reader, from, to []byte, f func(key, value []byte) error) error {

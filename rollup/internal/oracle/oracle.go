@@ -5,7 +5,6 @@ package oracle
 import (
 	"fmt"
 	"sort"
-	"time"
 
 	"github.com/weir-analytics/weir/ingest/hit"
 	"github.com/weir-analytics/weir/rollup/zone"
@@ -13,16 +12,35 @@ import (
 
 // Oracle holds hits in the order they were logged, by partition.
 type Oracle struct {
-	hits []hit.Hit
+	hits map[uint32][]hit.Hit // by site
+	n    int
 	seen map[string]bool
 	high map[string]uint64
 	// Zones of the sites.
 	Zones map[uint32]string
+
+	starts map[startKey]int64 // starts of windows that were looked up
+}
+
+type startKey struct {
+	zone   string
+	unit   zone.Unit
+	minute int64
+}
+
+func (o *Oracle) start(z *zone.Zone, unit zone.Unit, minute int64) int64 {
+	key := startKey{z.Name(), unit, minute}
+	start, ok := o.starts[key]
+	if !ok {
+		start = z.Window(unit, minute).Start
+		o.starts[key] = start
+	}
+	return start
 }
 
 // New returns an empty oracle.
 func New(zones map[uint32]string) *Oracle {
-	return &Oracle{seen: map[string]bool{}, high: map[string]uint64{}, Zones: zones}
+	return &Oracle{hits: map[uint32][]hit.Hit{}, starts: map[startKey]int64{}, seen: map[string]bool{}, high: map[string]uint64{}, Zones: zones}
 }
 
 // Add logs a hit in a partition. It returns whether the hit counts.
@@ -44,12 +62,13 @@ func (o *Oracle) Add(partition int32, h hit.Hit) bool {
 	if _, ok := o.Zones[h.SiteID]; !ok || h.Kind == hit.Engagement || h.TimeMs > h.ReceivedMs+300_000 || h.TimeMs < 631152000000 {
 		return false
 	}
-	o.hits = append(o.hits, h)
+	o.hits[h.SiteID] = append(o.hits[h.SiteID], h)
+	o.n++
 	return true
 }
 
 // Len returns how many hits count.
-func (o *Oracle) Len() int { return len(o.hits) }
+func (o *Oracle) Len() int { return o.n }
 
 // Counts is what is counted of a row.
 type Counts struct {
@@ -78,11 +97,16 @@ func (o *Oracle) Count(q Question) map[Cell]Counts {
 		panic(err)
 	}
 	rows := map[Cell]Counts{}
-	people := map[Cell]map[string]bool{}
-	for i := range o.hits {
-		h := &o.hits[i]
+	type person struct {
+		day int64
+		id  uint64
+	}
+	people := map[Cell]map[person]bool{}
+	hits := o.hits[q.Site]
+	for i := range hits {
+		h := &hits[i]
 		at := floorDiv(h.TimeMs, 60_000) * 60
-		if h.SiteID != q.Site || q.Link != "" && h.Link != q.Link || q.From != q.To && (at < q.From || at >= q.To) {
+		if q.Link != "" && h.Link != q.Link || q.From != q.To && (at < q.From || at >= q.To) {
 			continue
 		}
 		key, ok := keyOf(q.By, h)
@@ -91,7 +115,7 @@ func (o *Oracle) Count(q Question) map[Cell]Counts {
 		}
 		cell := Cell{Key: key}
 		if q.Every != 0 {
-			cell.Start = z.Window(q.Every, at).Start
+			cell.Start = o.start(z, q.Every, at)
 		}
 		c := rows[cell]
 		c.Hits++
@@ -112,10 +136,9 @@ func (o *Oracle) Count(q Question) map[Cell]Counts {
 			}
 			if known && h.Visitor != 0 {
 				if people[cell] == nil {
-					people[cell] = map[string]bool{}
+					people[cell] = map[person]bool{}
 				}
-				day := time.Unix(at, 0).In(z.Location()).Format("2006-01-02")
-				people[cell][fmt.Sprint(day, h.Visitor)] = true
+				people[cell][person{o.start(z, zone.Day, at), h.Visitor}] = true
 			}
 		}
 		rows[cell] = c
@@ -163,10 +186,8 @@ func keyOf(by string, h *hit.Hit) (string, bool) {
 // Bounds returns the first and the last minute with a hit of a site.
 func (o *Oracle) Bounds(site uint32) (first, last int64, ok bool) {
 	var minutes []int64
-	for i := range o.hits {
-		if o.hits[i].SiteID == site {
-			minutes = append(minutes, floorDiv(o.hits[i].TimeMs, 60_000)*60)
-		}
+	for i := range o.hits[site] {
+		minutes = append(minutes, floorDiv(o.hits[site][i].TimeMs, 60_000)*60)
 	}
 	if len(minutes) == 0 {
 		return 0, 0, false
