@@ -106,6 +106,9 @@ func (a *api) send(ctx context.Context, method, path string, header http.Header,
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err
 		}
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return nil, fmt.Errorf("no node listens at %s: start it, or name its address with --url or WEIR_URL (%w)", a.where, err)
+		}
 		return nil, fmt.Errorf("ask %s: %w", a.where, err)
 	}
 	if res.StatusCode < 300 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -36,11 +37,20 @@ func Main() int {
 	if err == nil {
 		return exitOK
 	}
+	err = explain(err)
 	fmt.Fprintln(os.Stderr, "weir:", err)
 	if usage := (usageError{}); errors.As(err, &usage) {
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// explain marks cobra's error about an unknown command, which has no type of its own, as one of the command line.
+func explain(err error) error {
+	if !strings.HasPrefix(err.Error(), "unknown command ") {
+		return err
+	}
+	return usagef("%w; see weir --help", err)
 }
 
 // New builds the command tree.

@@ -86,7 +86,11 @@ func (c Config) Validate() error {
 func checkAddr(flag, addr string, lowest int) error {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return fmt.Errorf("%s: %q, want HOST:PORT or :PORT, such as 127.0.0.1:9092", flag, addr)
+		example := "127.0.0.1:9092"
+		if flag == "--http" {
+			example = "127.0.0.1:8080"
+		}
+		return fmt.Errorf("%s: %q, want HOST:PORT or :PORT, such as %s", flag, addr, example)
 	}
 	n, err := strconv.Atoi(port)
 	if err != nil || n < lowest || n > 65535 {
