@@ -22,9 +22,10 @@ const (
 	// nothing, and a group of one voter does not wait for them to start.
 	heartbeatTimeout = 2 * time.Second
 	commitTimeout    = time.Second
-	// maxAppendEntries bounds the entries of one sync, and later of one
-	// request to a peer; more was slower there (broker.md 1.2).
-	maxAppendEntries = 64
+	// maxAppendEntries bounds the entries of one sync. Measured with one voter
+	// against 64: 1.4 times as many entries of 1 KiB, the same bytes of 64 KiB.
+	// What is sent to a peer at once is bounded in bytes by the transport.
+	maxAppendEntries = 256
 	// never keeps raft from taking snapshots and deleting entries by itself.
 	never = 365 * 24 * time.Hour
 )
