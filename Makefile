@@ -8,6 +8,7 @@ COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X github.com/weir-analytics/weir/cmd.version=$(VERSION) -X github.com/weir-analytics/weir/cmd.commit=$(COMMIT)
 PKG     ?= ./...
 FUZZTIME ?= 10s
+CLIENTS ?= .
 WEIR_CORPUS ?= $(abspath ../shared/corpus)
 export WEIR_CORPUS
 
@@ -82,8 +83,10 @@ crash: build ## kill -9 under load, ten times: what was acknowledged is counted 
 	WEIR_BIN=$(abspath bin/weir) WEIR_CRASH_ROUNDS=10 go test -count=1 -v -timeout 20m -run 'KillUnderLoad' ./cmd
 
 .PHONY: clients
-clients: tools build ## foreign Kafka clients against the binary
-	WEIR_BIN=$(abspath bin/weir) go test -count=1 -v -run 'Kcat|Clients' ./cmd ./broker/...
+clients: tools build ## unmodified Kafka clients of others against the binary (docs/compatibility.md)
+	@if command -v npm >/dev/null; then cd clients/node && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error; else echo "npm is not installed; the Node clients skip"; fi
+	@if command -v mvn >/dev/null; then cd clients/java && mvn -q -B compile; else echo "mvn is not installed; the Java client and Kafka's tools skip"; fi
+	cd clients/go && WEIR_BIN=$(abspath bin/weir) go test -count=1 -v -timeout 60m -run '$(CLIENTS)' .
 
 .PHONY: e2e
 e2e: tools build ## a real browser against the binary

@@ -53,6 +53,7 @@ var table = []rule{
 
 	{"cmd/...", []string{"..."}, "one node is put together here"},
 	{"internal/...", nil, "helpers know no room"},
+	{"clients/...", nil, "a module of its own: foreign clients reach the binary as its users do"},
 }
 
 func TestEachRoomImportsOnlyWhatTheTableAllows(t *testing.T) {

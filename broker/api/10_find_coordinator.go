@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -73,7 +75,11 @@ func (h *Handler) groupReady(ctx context.Context, name string) error {
 	defer cancel()
 	partition := func(count int32) int32 { return group.PartitionOf(name, count) }
 	if err := h.backend.OffsetsTopic(ctx, partition); err != nil {
-		h.log.Warn("open the offsets topic", "group", name, "err", err)
+		level := slog.LevelWarn
+		if errors.Is(err, context.Canceled) { // the client did not wait, or the node stops
+			level = slog.LevelDebug
+		}
+		h.log.Log(ctx, level, "open the offsets topic", "group", name, "err", err)
 		return refuse(kerr.CoordinatorNotAvailable, err.Error())
 	}
 	return nil
