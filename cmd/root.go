@@ -99,6 +99,13 @@ func exactly(n int) cobra.PositionalArgs {
 	}
 }
 
+// completeWords lets the shell complete the words that a flag may be.
+func completeWords(c *cobra.Command, flag string, words ...string) {
+	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic("BUG: " + err.Error())
+	}
+}
+
 // group makes a command that only has subcommands. A word that is none of them is an error, not a help page.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: func(c *cobra.Command, args []string) error {

@@ -84,6 +84,8 @@ func statsCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&f.by, "by", "", "one row for each "+strings.Join(reports, ", "))
 	c.Flags().StringVar(&f.every, "every", "", "one row for each "+strings.Join(buckets, ", "))
+	completeWords(c, "by", reports...)
+	completeWords(c, "every", buckets...)
 	c.Flags().StringVar(&f.from, "from", "", "begin of the range: a day such as 2025-10-26 in the site's zone, or an instant such as 2025-10-26T09:00:00Z (default: the first hit)")
 	c.Flags().StringVar(&f.to, "to", "", "end of the range: a day, included, or an instant, excluded (default: now)")
 	c.Flags().StringVar(&f.last, "last", "", "instead of a range: the last 120m, 48h, 31d or 12mo")

@@ -51,6 +51,7 @@ func tokenAdd(r *reach) *cobra.Command {
 		},
 	}
 	c.Flags().StringSliceVar(&scopes, "scope", []string{"stats"}, "what the token may do: stats (read counts), ingest (send hits and imports), admin (everything); may be given more than once")
+	completeWords(c, "scope", "stats", "ingest", "admin")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return c
 }

@@ -68,6 +68,7 @@ func userAdd(r *reach) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&role, "role", "viewer", "what the person may do: admin (everything), editor (sites and imports too), viewer (read counts)")
+	completeWords(c, "role", "admin", "editor", "viewer")
 	c.Flags().BoolVar(&fromStdin, "password-stdin", false, "read the password from standard input")
 	return c
 }

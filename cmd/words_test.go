@@ -47,3 +47,18 @@ func TestNodeThatDoesNotListenSaysWhatToDo(t *testing.T) {
 		}
 	}
 }
+
+func TestShellCompletesFixedWords(t *testing.T) {
+	for args, want := range map[string]string{
+		"stats --by ": "country", "stats --every ": "minute", "user add --role ": "viewer", "token add --scope ": "ingest",
+	} {
+		root := New()
+		var out strings.Builder
+		root.SetOut(&out)
+		root.SetErr(io.Discard)
+		root.SetArgs(append([]string{"__complete"}, strings.Split(args, " ")...))
+		if err := root.Execute(); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("weir %s<TAB>: %v, %q does not offer %s", args, err, out.String(), want)
+		}
+	}
+}
