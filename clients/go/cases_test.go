@@ -65,7 +65,7 @@ func createTopic(t *testing.T, topic string, partitions int32, configs ...string
 	for i := 0; i+1 < len(configs); i += 2 {
 		m[configs[i]] = &configs[i+1]
 	}
-	if _, err := admin(t).CreateTopic(timeout(t, time.Minute), partitions, -1, m, topic); err != nil {
+	if _, err := admin(t).CreateTopic(timeout(t, 2*time.Minute), partitions, -1, m, topic); err != nil {
 		t.Fatalf("create topic %s: %v", topic, err)
 	}
 }
@@ -75,14 +75,14 @@ func mustProduce(t *testing.T, d driver, topic string, partition int32, opts pro
 	if opts.Codec == "" {
 		opts.Codec = "none"
 	}
-	if err := d.produce(timeout(t, time.Minute), topic, partition, opts, recs); err != nil {
+	if err := d.produce(timeout(t, 2*time.Minute), topic, partition, opts, recs); err != nil {
 		t.Fatalf("produce: %v", err)
 	}
 }
 
 func mustConsume(t *testing.T, d driver, topic string, offset int64, n int) []rec {
 	t.Helper()
-	got, err := d.consume(timeout(t, time.Minute), topic, 0, offset, n)
+	got, err := d.consume(timeout(t, 2*time.Minute), topic, 0, offset, n)
 	if err != nil {
 		t.Fatalf("consume from %d: %v", offset, err)
 	}
@@ -143,7 +143,7 @@ func codecOf(t *testing.T, topic string) string {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	fetches := c.PollRecords(timeout(t, time.Minute), 1)
+	fetches := c.PollRecords(timeout(t, 2*time.Minute), 1)
 	if fetches.Err() != nil || fetches.NumRecords() == 0 {
 		t.Fatalf("read the first record: %v", fetches.Err())
 	}
@@ -178,7 +178,7 @@ func largeCase(t *testing.T, d driver, topic string) {
 
 	small := topic + ".default" // what is too large for a topic is refused, and said to be
 	createTopic(t, small, 1)
-	err := d.produce(timeout(t, time.Minute), small, 0, produceOpts{Codec: "none"}, want[:1])
+	err := d.produce(timeout(t, 2*time.Minute), small, 0, produceOpts{Codec: "none"}, want[:1])
 	t.Logf("10 MiB to a topic with the default limit: %v", err)
 	if err == nil {
 		t.Error("a record of 10 MiB was taken by a topic with a limit of 1 MiB")
@@ -203,12 +203,12 @@ func timeCase(t *testing.T, d driver, topic string) {
 	}
 	mustProduce(t, d, topic, 0, produceOpts{}, recs)
 	for at, want := range map[time.Duration]int64{-time.Minute: 0, 0: 0, 10*time.Minute - time.Second: 10, 10 * time.Minute: 10, 59 * time.Minute: 59} {
-		got, err := d.offsetAt(timeout(t, time.Minute), topic, 0, begin.Add(at))
+		got, err := d.offsetAt(timeout(t, 2*time.Minute), topic, 0, begin.Add(at))
 		if err != nil || got != want {
 			t.Errorf("offset at %v: %d, %v, want %d", at, got, err, want)
 		}
 	}
-	if got, err := d.offsetAt(timeout(t, time.Minute), topic, 0, begin.Add(time.Hour)); err != nil || (got != -1 && got != 60) {
+	if got, err := d.offsetAt(timeout(t, 2*time.Minute), topic, 0, begin.Add(time.Hour)); err != nil || (got != -1 && got != 60) {
 		t.Errorf("offset after the last record: %d, %v, want -1 or the end", got, err)
 	}
 	if got := mustConsume(t, d, topic, 10, 1); got[0].TimeMs != recs[10].TimeMs {
@@ -221,7 +221,7 @@ func idempotentCase(t *testing.T, d driver, topic string) {
 	want := numbered(0, 300)
 	mustProduce(t, d, topic, 0, produceOpts{Idempotent: true}, want)
 	compare(t, mustConsume(t, d, topic, 0, len(want)), want, 0)
-	producers, err := admin(t).ListEndOffsets(timeout(t, time.Minute), topic)
+	producers, err := admin(t).ListEndOffsets(timeout(t, 2*time.Minute), topic)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,8 +285,8 @@ func groupCase(t *testing.T, d driver, topic string, member func(group, topic st
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for began := time.Now(); !done(); time.Sleep(100 * time.Millisecond) {
-		if time.Since(began) > 90*time.Second {
-			t.Fatalf("waited 90 s for %s", what)
+		if time.Since(began) > 3*time.Minute {
+			t.Fatalf("waited 3 min for %s", what)
 		}
 	}
 }
@@ -294,7 +294,7 @@ func waitFor(t *testing.T, what string, done func() bool) {
 // lag is how many records the group has not committed, -1 when it cannot be told.
 func lag(t *testing.T, group string) int64 {
 	t.Helper()
-	lags, err := admin(t).Lag(timeout(t, time.Minute), group)
+	lags, err := admin(t).Lag(timeout(t, 2*time.Minute), group)
 	g, ok := lags[group]
 	if err != nil || !ok || g.Error() != nil {
 		return -1
@@ -311,7 +311,7 @@ func waitMembers(t *testing.T, group string, n int) {
 		}
 	}()
 	waitFor(t, fmt.Sprintf("the group to settle with %d members", n), func() bool {
-		groups, err := admin(t).DescribeGroups(timeout(t, time.Minute), group)
+		groups, err := admin(t).DescribeGroups(timeout(t, 2*time.Minute), group)
 		g := groups[group]
 		last = fmt.Sprintf("group is %s with %d members, %v %v", g.State, len(g.Members), err, g.Err)
 		return err == nil && len(g.Members) == n && (g.State == "Stable" || n == 0)
@@ -322,7 +322,7 @@ func waitMembers(t *testing.T, group string, n int) {
 func transactionCase(t *testing.T, d driver, topic, refusal string) {
 	createTopic(t, topic, 1)
 	began := time.Now()
-	err := d.transact(timeout(t, time.Minute), topic)
+	err := d.transact(timeout(t, 2*time.Minute), topic)
 	took := time.Since(began)
 	if err == nil {
 		t.Fatal("a transaction went through, and there are none")
@@ -335,7 +335,7 @@ func transactionCase(t *testing.T, d driver, topic, refusal string) {
 	if took > 20*time.Second || !strings.Contains(squeeze.Replace(strings.ToLower(err.Error())), squeeze.Replace(refusal)) {
 		t.Errorf("after %v: %v, want a refusal that says %q within seconds", took, err, refusal)
 	}
-	ends, err := admin(t).ListEndOffsets(timeout(t, time.Minute), topic)
+	ends, err := admin(t).ListEndOffsets(timeout(t, 2*time.Minute), topic)
 	if err != nil {
 		t.Fatal(err)
 	}

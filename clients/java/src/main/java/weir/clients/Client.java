@@ -110,7 +110,7 @@ public final class Client {
         try (KafkaConsumer<byte[], byte[]> c = consumer(Map.of())) {
             c.assign(List.of(partition));
             c.seek(partition, q.get("offset").asLong());
-            long end = System.nanoTime() + Duration.ofSeconds(50).toNanos();
+            long end = System.nanoTime() + Duration.ofSeconds(100).toNanos();
             while (got.size() < q.get("n").asInt() && System.nanoTime() < end) {
                 for (ConsumerRecord<byte[], byte[]> r : c.poll(Duration.ofMillis(500))) {
                     if (got.size() < q.get("n").asInt()) {
