@@ -164,12 +164,12 @@ func (b *Broker) Close() error {
 	return errors.Join(append(errs, b.engines.Close())...)
 }
 
-// Failed lists the partitions that do not serve because of an error, for the node's health.
+// Failed lists the partitions that do not serve because of an error, or that can't be read everywhere, for the node's health.
 func (b *Broker) Failed() []error {
 	var failed []error
 	for _, t := range b.view.Load().Topics {
 		for _, p := range t.Partitions {
-			if err := p.(*partition).failure(); err != nil {
+			if err := p.(*partition).trouble(); err != nil {
 				failed = append(failed, err)
 			}
 		}

@@ -168,6 +168,7 @@ func (m *memory) SetLogStart(_ context.Context, offset int64) (int64, error) {
 func (m *memory) SizeBytes() int64                  { m.mu.Lock(); defer m.mu.Unlock(); return m.size }
 func (m *memory) Reconfigure(api.TopicConfig) error { return nil }
 func (m *memory) Err() error                        { return nil }
+func (m *memory) Damage() error                     { return nil }
 func (m *memory) Close() error                      { m.mu.Lock(); defer m.mu.Unlock(); m.closed = true; return nil }
 
 // controller is the cluster state without its group.

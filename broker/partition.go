@@ -29,6 +29,8 @@ type engine interface {
 	Reconfigure(api.TopicConfig) error
 	// Err says why it has stopped by itself, nil while it runs.
 	Err() error
+	// Damage says what the first reader that met damaged records has found, nil while none did.
+	Damage() error
 	Close() error
 }
 
@@ -112,6 +114,19 @@ func (p *partition) failure() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
+}
+
+// trouble is why the partition does not serve, or what of it can't be read.
+func (p *partition) trouble() error {
+	if err := p.failure(); err != nil {
+		return err
+	}
+	if e := p.engine.Load(); e != nil {
+		if err := e.Damage(); err != nil {
+			return fmt.Errorf("records of partition %d of %s are damaged: %w", p.spec.Partition, p.spec.Topic.Name, err)
+		}
+	}
+	return nil
 }
 
 // follow passes on what changes in the replica: to fetches that wait, and to everyone when it starts or stops to serve.

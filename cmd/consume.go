@@ -83,7 +83,10 @@ func parseStart(s string) (startAt, error) {
 
 func consume(c *cobra.Command, b *brokerReach, topic string, start startAt, f consumeFlags) error {
 	ctx := c.Context()
-	opts := []kgo.Opt{kgo.KeepControlRecords()} // not printed, but they take offsets up to the end
+	opts := []kgo.Opt{
+		kgo.KeepControlRecords(),       // not printed, but they take offsets up to the end
+		kgo.KeepRetryableFetchErrors(), // to say what keeps a partition from being read
+	}
 	if f.group != "" {
 		opts = append(opts, kgo.ConsumerGroup(f.group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit())
 		if start.kind == 'e' {
@@ -109,7 +112,7 @@ func consume(c *cobra.Command, b *brokerReach, topic string, start startAt, f co
 		client.AddConsumePartitions(map[string]map[int32]kgo.Offset{topic: offsets})
 	}
 	out := bufio.NewWriter(c.OutOrStdout())
-	r := reader{client: client, out: out, flags: f, ranges: ranges}
+	r := reader{client: client, out: out, flags: f, topic: topic, ranges: ranges}
 	return errors.Join(r.run(ctx), out.Flush())
 }
 
@@ -176,15 +179,23 @@ type reader struct {
 	client  *kgo.Client
 	out     *bufio.Writer
 	flags   consumeFlags
+	topic   string
 	ranges  map[int32]*span // next moves with what is read
 	printed int64
+	broken  []error   // of partitions that were given up
+	idle    time.Time // since when nothing came but errors that may go by; zero when something did
 }
 
-// groupPatience is how long a member of a group that is not to follow waits for a record: other members may have the partitions in which
-// something is left.
-const groupPatience = 5 * time.Second
+const (
+	// groupPatience is how long a member of a group that is not to follow waits for a record: other members may have the partitions in
+	// which something is left.
+	groupPatience = 5 * time.Second
+	// errorPatience is how long errors that may go by, such as those of a node that is starting, are waited out.
+	errorPatience = 15 * time.Second
+)
 
-// run reads until every range is read, or the limit is reached, or ctx ends.
+// run reads until every range is read, or the limit is reached, or ctx ends. A partition that can't be read does not keep the others from
+// being printed, unless it is to be followed.
 func (r *reader) run(ctx context.Context) error {
 	for !r.done() {
 		pollCtx, cancel := ctx, context.CancelFunc(func() {})
@@ -195,21 +206,61 @@ func (r *reader) run(ctx context.Context) error {
 		idle := pollCtx.Err() != nil
 		cancel()
 		if ctx.Err() != nil {
-			return nil
+			break
 		}
-		for _, e := range fetches.Errors() {
-			if !errors.Is(e.Err, context.DeadlineExceeded) {
-				return fmt.Errorf("read %s partition %d: %w", e.Topic, e.Partition, e.Err)
-			}
+		failed := r.check(fetches, time.Now())
+		if err := r.print(ctx, fetches); err != nil {
+			return err
+		}
+		if failed != nil {
+			return failed
 		}
 		if idle && fetches.NumRecords() == 0 {
-			return nil
+			break
 		}
-		if err := r.print(ctx, fetches); err != nil {
+	}
+	return errors.Join(r.broken...)
+}
+
+// check looks at the errors of a poll, and returns the one that ends the command. Partitions that are broken are left out from then on.
+func (r *reader) check(fetches kgo.Fetches, now time.Time) error {
+	if fetches.NumRecords() > 0 {
+		r.idle = time.Time{}
+	}
+	for _, e := range fetches.Errors() {
+		if errors.Is(e.Err, context.DeadlineExceeded) {
+			continue
+		}
+		err := r.readError(e)
+		s := r.ranges[e.Partition]
+		switch broken := errors.Is(e.Err, kerr.CorruptMessage) || errors.Is(e.Err, kerr.KafkaStorageError); {
+		case broken && s != nil && !r.flags.follow:
+			if s.next < s.end {
+				r.broken = append(r.broken, err)
+				s.next = s.end
+			}
+			r.client.PauseFetchPartitions(map[string][]int32{r.topic: {e.Partition}})
+		case broken || !kerr.IsRetriable(e.Err):
+			return err
+		case r.idle.IsZero():
+			r.idle = now
+		case !r.flags.follow && now.Sub(r.idle) > errorPatience:
 			return err
 		}
 	}
 	return nil
+}
+
+// readError says where reading has stopped and what to do.
+func (r *reader) readError(e kgo.FetchError) error {
+	err := fmt.Errorf("read %s partition %d: %w", r.topic, e.Partition, e.Err)
+	switch s := r.ranges[e.Partition]; {
+	case s != nil && errors.Is(e.Err, kerr.CorruptMessage):
+		return fmt.Errorf("%w: the record at offset %d is damaged on the disk of the node; its log and /readyz name the file and what to do", err, s.next)
+	case errors.Is(e.Err, kerr.KafkaStorageError):
+		return fmt.Errorf("%w: the partition has stopped; the log of the node and /readyz say why", err)
+	}
+	return err
 }
 
 // done reports whether there is nothing left to print.

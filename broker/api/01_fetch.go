@@ -16,8 +16,9 @@ import (
 //	fields, diverging epochs; v13 topic ids; v15 replica state; v16 node endpoints; v17, v18 for followers
 //
 // v0-3 would need older record formats and are not offered. Answered when min_bytes are there over all partitions, when max_wait has
-// passed, or at once when a partition is in error. At least one whole batch comes back even when larger than max_bytes; no batch is
-// cut. Session id 0 in the answer means that no session was made, which every client takes as "send the full list again".
+// passed, or at once when a partition is in error. Only an error that stays, a partition whose disk has failed or records that are
+// damaged, takes up to half a second: most clients ask again at once. At least one whole batch comes back even when larger than
+// max_bytes; no batch is cut, and those before damaged records are served. Session id 0 in the answer means that no session was made, which every client takes as "send the full list again".
 // Without transactions read_committed and read_uncommitted are the same.
 // Left out on purpose: fetch from followers, diverging epochs (clients ask OffsetForLeaderEpoch).
 func (h *Handler) fetchKey() key {
@@ -26,6 +27,9 @@ func (h *Handler) fetchKey() key {
 
 // longestPoll bounds max_wait. A guess: far above the 5 s that clients use, and a connection that is gone is noticed anyway.
 const longestPoll = 5 * time.Minute
+
+// brokenPace is how long an error that stays is held back.
+const brokenPace = 500 * time.Millisecond
 
 func (h *Handler) fetch(ctx context.Context, req *wire.Request) wire.Reply {
 	q := kmsg.NewPtrFetchRequest()
@@ -66,9 +70,13 @@ func (h *Handler) wait(ctx context.Context, poll *poll, limit time.Duration) {
 			defer p.source.Watch(wake)()
 		}
 	}
+	began := time.Now()
 	timer := time.NewTimer(min(limit, longestPoll))
 	defer timer.Stop()
 	for !poll.fill(ctx) { // first once more: records may have come before Watch
+		if poll.broken {
+			timer.Reset(min(limit, brokenPace) - time.Since(began))
+		}
 		select {
 		case <-wake:
 		case <-timer.C:

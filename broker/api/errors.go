@@ -33,7 +33,7 @@ var table = []struct {
 	{replica.ErrOutOfOrderSequence, kerr.OutOfOrderSequenceNumber},
 	{replica.ErrInvalidProducerEpoch, kerr.InvalidProducerEpoch},
 	{replica.ErrStopped, kerr.KafkaStorageError},
-	{replica.ErrCorrupt, kerr.KafkaStorageError},
+	{replica.ErrCorrupt, kerr.CorruptMessage},    // what is stored is: clients tell their owner, where a storage error is tried again for ever
 	{replica.ErrQueueFull, kerr.RequestTimedOut}, // retriable by every client, and the batch was not taken
 	{replica.ErrOffsetOutOfRange, kerr.OffsetOutOfRange},
 	{record.ErrMagic, kerr.UnsupportedForMessageFormat},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/weir-analytics/weir/broker/record"
@@ -19,6 +20,7 @@ type poll struct {
 	minBytes int
 	memory   *semaphore.Weighted
 	held     int64 // of memory
+	broken   bool  // a partition has an error that stays
 }
 
 // polled is one partition of a poll.
@@ -36,8 +38,8 @@ type polled struct {
 	highWatermark, logStart int64
 }
 
-// fill reads what is there, in the order of the request, and reports whether the answer should go out: enough bytes, an error, or
-// nothing to wait for.
+// fill reads what is there, in the order of the request, and reports whether the answer should go out: enough bytes, an error that the
+// client can do something about, or nothing to wait for.
 func (p *poll) fill(ctx context.Context) bool {
 	failed := len(p.parts) == 0
 	for i := range p.parts {
@@ -45,9 +47,18 @@ func (p *poll) fill(ctx context.Context) bool {
 		if part.err == nil {
 			part.fill(ctx, p)
 		}
-		failed = failed || part.err != nil
+		if stays(part.err) {
+			p.broken = true
+		} else {
+			failed = failed || part.err != nil
+		}
 	}
 	return failed || p.bytes >= p.minBytes || p.bytes > 0 && p.room <= 0
+}
+
+// stays reports whether an error will be the same when the client asks again.
+func stays(err error) bool {
+	return errors.Is(err, kerr.KafkaStorageError) || errors.Is(err, replica.ErrStopped) || errors.Is(err, replica.ErrCorrupt)
 }
 
 // fill reads one range of a partition. The first batch of a poll may be larger than all limits, so that a reader always gets on.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"golang.org/x/sync/semaphore"
@@ -42,6 +44,7 @@ func (s *source) Phase() Phase                 { return s.phase }
 func (s *source) LogStart() int64              { return 0 }
 func (s *source) HighWatermark() int64         { return int64(len(s.batches)) }
 func (s *source) Open()                        {}
+func (s *source) Watch(chan<- struct{}) func() { return func() {} }
 func (s *source) Read(offset int64, maxBytes int) ([]byte, error) {
 	if s.readErr != nil {
 		return nil, s.readErr
@@ -116,9 +119,7 @@ func TestPollAnswersErrorsAtOnce(t *testing.T) {
 		{"an old leader", func(_ *source, p *polled) { p.epoch = 2 }, kerr.FencedLeaderEpoch},
 		{"a leader to come", func(_ *source, p *polled) { p.epoch = 4 }, kerr.UnknownLeaderEpoch},
 		{"being opened", func(s *source, _ *polled) { s.phase = Opening }, kerr.NotLeaderForPartition},
-		{"failed", func(s *source, _ *polled) { s.phase = Failed }, kerr.KafkaStorageError},
 		{"deleted", func(s *source, _ *polled) { s.phase = Gone }, kerr.UnknownTopicOrPartition},
-		{"damaged", func(s *source, _ *polled) { s.readErr = replica.ErrCorrupt }, kerr.KafkaStorageError},
 	} {
 		good, bad := newSource(t, 1, 10), newSource(t, 1, 10)
 		p := pollOf(1<<20, 1<<20, 1<<20, 64<<20, good, bad)
@@ -157,4 +158,35 @@ func TestPollsShareTheMemoryForAnswers(t *testing.T) {
 		t.Error("second read nothing after the first was written")
 	}
 	second.release()
+}
+
+func TestErrorsThatStayAreAnsweredInAPace(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		change   func(bad, good *source)
+		maxWait  time.Duration
+		wantWait time.Duration
+		want     *kerr.Error
+	}{
+		{"failed", func(bad, _ *source) { bad.phase = Failed }, 5 * time.Second, 500 * time.Millisecond, kerr.KafkaStorageError},
+		{"stopped", func(bad, _ *source) { bad.readErr = replica.ErrStopped }, 5 * time.Second, 500 * time.Millisecond, kerr.KafkaStorageError},
+		{"damaged", func(bad, _ *source) { bad.readErr = replica.ErrCorrupt }, 5 * time.Second, 500 * time.Millisecond, kerr.CorruptMessage},
+		{"a client in a hurry", func(bad, _ *source) { bad.readErr = replica.ErrCorrupt }, 100 * time.Millisecond, 100 * time.Millisecond, kerr.CorruptMessage},
+		{"a client that does not wait", func(bad, _ *source) { bad.readErr = replica.ErrCorrupt }, 0, 0, kerr.CorruptMessage},
+		{"enough elsewhere", func(bad, good *source) { bad.readErr = replica.ErrCorrupt; *good = *newSource(t, 1, 500) }, 5 * time.Second, 0, kerr.CorruptMessage},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			good, bad := newSource(t, 0, 10), newSource(t, 1, 10)
+			tc.change(bad, good)
+			p := pollOf(1<<20, 1<<20, 500, 64<<20, bad, good)
+			began := time.Now()
+			(&Handler{}).wait(t.Context(), p, tc.maxWait)
+			if took := time.Since(began); took != tc.wantWait {
+				t.Errorf("%s: answered after %s, want %s", tc.name, took, tc.wantWait)
+			}
+			if got := code(p.parts[0].err); got != tc.want.Code || p.parts[1].err != nil {
+				t.Errorf("%s: %+v, want %v", tc.name, p.parts, tc.want)
+			}
+		})
+	}
 }

@@ -18,6 +18,11 @@ type LeaderChanged struct {
 // Stopped is reported once when the replica stops by itself.
 type Stopped struct{ Err error }
 
+// Damaged is reported once when a reader came to stored bytes that are not what
+// was written. The replica goes on: what is whole can be read, and new records
+// are taken.
+type Damaged struct{ Err error }
+
 // StartMoved is reported when the log start was moved by a committed command.
 type StartMoved struct{ LogStart int64 }
 
@@ -27,6 +32,7 @@ type Restored struct{ Anchor seglog.Anchor }
 func (Log) event()           {}
 func (LeaderChanged) event() {}
 func (Stopped) event()       {}
+func (Damaged) event()       {}
 func (StartMoved) event()    {}
 func (Restored) event()      {}
 
@@ -38,6 +44,8 @@ func (r *Replica) report(e Event) {
 		log.Debug("leadership changed", "term", e.Epoch, "serving", e.Serving)
 	case Stopped:
 		log.Error("the partition has stopped and refuses to be read or written; nothing was deleted. Check the disk, then restart", "err", e.Err)
+	case Damaged:
+		log.Error("stored records of the partition are damaged: readers stop there, until the file was restored while the node is stopped", "err", e.Err)
 	case StartMoved:
 		log.Info("log start moved", "offset", e.LogStart)
 	case Restored:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -329,32 +330,49 @@ func TestAFullDiskRefusesUntilThereIsRoom(t *testing.T) {
 	}
 }
 
-func TestDamageFoundByAReaderStopsThePartition(t *testing.T) {
+func TestDamageFoundByAReaderIsReportedOnceAndStopsNothingElse(t *testing.T) {
 	mem := vfs.NewMem()
 	n := newNode(t, mem, "d")
 	r, err := Open(n.config(0))
 	must(t, err)
 	waitFor(t, r, "leadership", func() bool { _, _, serving := r.Leader(); return serving })
-	put(t, r, batchOf(t, "a"))
-	put(t, r, batchOf(t, "b"))
-	mem.Corrupt(n.config(0).Dir+"/00000000000000000000.log", func(b []byte) []byte { b[70] ^= 1; return b })
-	if _, err := r.Read(0, 1000); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("got %v", err)
+	sizes := []int{}
+	for _, value := range []string{"a", "b", "c"} {
+		b := batchOf(t, value)
+		sizes = append(sizes, len(b))
+		put(t, r, b)
 	}
-	if _, err := r.Append(context.Background(), batchOf(t, "c")).Result(); !errors.Is(err, ErrStopped) || !errors.Is(err, ErrCorrupt) {
-		t.Errorf("after damage: got %v", err)
+	path := n.config(0).Dir + "/00000000000000000000.log"
+	mem.Corrupt(path, func(b []byte) []byte { b[sizes[0]+65] ^= 1; return b })
+	if b, err := r.Read(0, 1000); err != nil || len(b) != sizes[0] {
+		t.Errorf("before the damage: %d bytes, %v", len(b), err)
 	}
-	stopped := 0
-	for _, e := range n.eventList() {
-		if _, ok := e.(Stopped); ok {
-			stopped++
+	if err := r.Damage(); err != nil {
+		t.Errorf("before anybody met it: %v", err)
+	}
+	for range 3 {
+		if _, err := r.Read(1, 1000); !errors.Is(err, ErrCorrupt) || errors.Is(err, ErrStopped) {
+			t.Errorf("at the damage: %v", err)
 		}
 	}
-	if stopped != 1 {
-		t.Errorf("%d events", stopped)
+	if b, err := r.Read(2, 1000); err != nil || len(b) != sizes[2] {
+		t.Errorf("behind the damage: %d bytes, %v", len(b), err)
+	}
+	if err := r.Damage(); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), fmt.Sprint("at byte ", sizes[0])) {
+		t.Errorf("the damage is described as %v", err)
+	}
+	put(t, r, batchOf(t, "d"))
+	damaged := 0
+	for _, e := range n.eventList() {
+		if _, ok := e.(Damaged); ok {
+			damaged++
+		}
+	}
+	if damaged != 1 {
+		t.Errorf("%d events", damaged)
 	}
 	must(t, r.Close())
-	if _, err := Open(n.config(0)); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("opened again: got %v", err)
-	}
+	r, err = Open(n.config(0))
+	must(t, err) // it was closed in order, so that nothing is read through
+	must(t, r.Close())
 }

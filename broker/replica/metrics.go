@@ -19,6 +19,7 @@ type Metrics struct {
 	refused       *prometheus.CounterVec
 	duplicates    prometheus.Counter
 	stopped       prometheus.Counter
+	damaged       prometheus.Counter
 	retiredBytes  prometheus.Counter
 }
 
@@ -60,6 +61,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "weir_broker_duplicate_batches_total", Help: "Retries answered with the offset of the first attempt."}),
 		stopped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "weir_broker_stopped_partitions_total", Help: "Partitions that stopped because of the disk. Any needs a person."}),
+		damaged: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "weir_broker_damaged_partitions_total", Help: "Partitions in which a reader came to damaged records. Any needs a person."}),
 		retiredBytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "weir_broker_retired_bytes_total", Help: "Bytes of record batches deleted by retention."}),
 	}
@@ -67,7 +70,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		m.refused.WithLabelValues(r.reason)
 	}
 	if reg != nil {
-		reg.MustRegister(m.storeSeconds, m.storedBytes, m.storedEntries, m.queueBytes, m.refused, m.duplicates, m.stopped, m.retiredBytes)
+		reg.MustRegister(m.storeSeconds, m.storedBytes, m.storedEntries, m.queueBytes, m.refused, m.duplicates, m.stopped, m.damaged, m.retiredBytes)
 	}
 	return m
 }
@@ -122,6 +125,8 @@ func (m *Metrics) event(e Event) {
 	switch e := e.(type) {
 	case Stopped:
 		m.stopped.Inc()
+	case Damaged:
+		m.damaged.Inc()
 	case Log:
 		if e, ok := e.Event.(seglog.Retired); ok {
 			m.retiredBytes.Add(float64(e.Bytes))

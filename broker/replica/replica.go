@@ -31,6 +31,7 @@ type Replica struct {
 	highWatermark atomic.Int64
 	lead          atomic.Pointer[leadership]
 	stopped       atomic.Pointer[error] // set once, when the replica ends
+	damaged       atomic.Pointer[error] // set once, by the first reader that met damage
 
 	mu      sync.Mutex
 	st      state
@@ -91,6 +92,15 @@ func (r *Replica) Err() error {
 	return nil
 }
 
+// Damage returns what the first reader that met damaged records has found, nil
+// while none did. Readers of anything else are served.
+func (r *Replica) Damage() error {
+	if err := r.damaged.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
 // Read returns whole batches from the one that holds offset on, up to maxBytes
 // but at least one, and only below the high watermark; nothing at the high
 // watermark itself. A read may end early, at the end of a segment.
@@ -109,13 +119,16 @@ func (r *Replica) Read(offset int64, maxBytes int) ([]byte, error) {
 	return b, nil
 }
 
-// readError stops the replica when what it has read is damaged.
+// readError makes damage known. It does not stop the replica: the records that
+// are whole, and new ones, are better served than lost as well.
 func (r *Replica) readError(err error) error {
 	switch {
 	case errors.Is(err, seglog.ErrOffsetRange): // the log start has moved meanwhile
 		return fmt.Errorf("%w: %w", ErrOffsetOutOfRange, err)
 	case errors.Is(err, ErrCorrupt):
-		r.fail(err)
+		if r.damaged.CompareAndSwap(nil, &err) {
+			r.report(Damaged{Err: err})
+		}
 	case errors.Is(err, seglog.ErrClosed):
 		return fmt.Errorf("%w: %w", ErrStopped, err)
 	}

@@ -87,7 +87,9 @@ func (l *Log) tryView(pick func(segs []*segment) int) (v *view, retry bool, err 
 // Read returns whole batches from the one that holds offset on, as they are in
 // the file, up to maxBytes but at least one, and none that reaches limit or
 // beyond. It returns nothing when offset is limit. A read ends at the end of a
-// segment. Batches are checked against their checksums.
+// segment, and before a batch that is damaged: a reader gets all that is whole
+// and meets the damage when it asks for what is damaged. Batches are checked
+// against their checksums.
 func (l *Log) Read(offset int64, maxBytes int, limit int64) ([]byte, error) {
 	v, err := l.viewAt(func(segs []*segment) int {
 		if offset < l.logStart || offset > l.next || offset >= limit {
@@ -119,7 +121,11 @@ func (l *Log) Read(offset int64, maxBytes int, limit int64) ([]byte, error) {
 		return nil, v.readError(first, err)
 	}
 	for _, s := range batches {
-		if err := v.checkBatch(s, b[s.pos-first.pos:][:s.size]); err != nil {
+		at := s.pos - first.pos
+		if err := v.checkBatch(s, b[at:][:s.size]); err != nil {
+			if at > 0 {
+				return b[:at], nil
+			}
 			return nil, err
 		}
 	}
@@ -138,6 +144,9 @@ func (v *view) batches(from, maxBytes int, limit int64) ([]slot, error) {
 	var out []slot
 	for n := from; n < v.sum.slots; n += step {
 		slots, err := v.slots(n, min(n+step, v.sum.slots))
+		if err != nil && len(out) > 0 {
+			return out, nil
+		}
 		if err != nil {
 			return nil, err
 		}
