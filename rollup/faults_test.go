@@ -82,6 +82,7 @@ func TestBrokenConnectionsLeaveCountsExact(t *testing.T) {
 
 // TestRefusedFlushesLeaveCountsExact: the log refuses some batches for good, so the room drops what it has in memory and starts over.
 func TestRefusedFlushesLeaveCountsExact(t *testing.T) {
+	t.Parallel()
 	log := newFakeLog(t)
 	b := newBench(t, log)
 	b.start()

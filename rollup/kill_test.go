@@ -88,6 +88,10 @@ func process(t *testing.T, dir, addr string) (*exec.Cmd, string) {
 // TestKillNine kills the process again and again while hits stream in. In the end the counts equal a recount of the raw log, and nothing
 // that was acknowledged is missing from it.
 func TestKillNine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("processes are not killed in short tests")
+	}
+	t.Parallel()
 	lives := 4
 	if os.Getenv("WEIR_LONG") != "" {
 		lives = 30

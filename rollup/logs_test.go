@@ -28,8 +28,15 @@ var logKinds = map[string]func(testing.TB) *testLog{"fake": newFakeLog, "own": n
 
 // onEachLog runs a test on each kind of log.
 func onEachLog(t *testing.T, f func(t *testing.T, log *testLog)) {
+	t.Parallel()
 	for _, kind := range []string{"fake", "own"} {
-		t.Run(kind, func(t *testing.T) { f(t, logKinds[kind](t)) })
+		t.Run(kind, func(t *testing.T) {
+			if kind == "own" && testing.Short() {
+				t.Skip("our own log is left out of short tests")
+			}
+			t.Parallel()
+			f(t, logKinds[kind](t))
+		})
 	}
 }
 
