@@ -2,7 +2,8 @@ package report
 
 import "github.com/weir-analytics/weir/ingest/hit"
 
-// page is page views, of people and bots, by path; with the fragment where the site routes by it.
+// page is page views, of people and bots, by path, which ends with the fragment where the site
+// routes by it.
 type page struct{}
 
 func (page) Name() string  { return "page" }
@@ -12,12 +13,8 @@ func (page) Row(h *hit.Hit) (string, bool) {
 	if h.Kind != hit.Pageview {
 		return "", false
 	}
-	path := h.Path
-	if path == "" {
-		path = "/"
+	if h.Path == "" {
+		return "/", true
 	}
-	if h.Fragment != "" {
-		return path + "#" + h.Fragment, true
-	}
-	return path, true
+	return h.Path, true
 }

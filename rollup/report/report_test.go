@@ -13,7 +13,7 @@ func TestRowsOfAHit(t *testing.T) {
 	click := hit.Hit{Kind: hit.Click, Site: "go.example", Link: "spring"}
 	bot := view
 	bot.Bot = true
-	hash := hit.Hit{Kind: hit.Pageview, Path: "/", Fragment: "/home"}
+	hash := hit.Hit{Kind: hit.Pageview, Path: "/#/home", Fragment: "/home"}
 	inside := view
 	inside.RefHost = "example.com"
 	log := hit.Hit{Kind: hit.Request, Path: "/logo.png", Site: "example.com", RefHost: "example.com"}
