@@ -63,15 +63,14 @@ func sayDropped(w http.ResponseWriter, r *refusal) {
 // refusalOf words an error of the way to the log.
 func refusalOf(err error) refusal {
 	switch {
+	case errors.Is(err, ErrOutcomeUnknown):
+		return refusal{http.StatusServiceUnavailable, "server", "cannot tell whether the hit was written; sent again with the same id it is counted once", reasonUnknown, 0}
 	case errors.Is(err, errQueueFull):
 		return refusal{http.StatusServiceUnavailable, "server", "takes no more hits right now; nothing was written, send it again", reasonQueueFull, 0}
 	case errors.Is(err, errNoTopic):
 		return refusal{http.StatusServiceUnavailable, "server", "is still starting; nothing was written, send it again", reasonNotWritten, 0}
 	case errors.Is(err, errStopping):
 		return refusal{http.StatusServiceUnavailable, "server", "is stopping; nothing was written, send it again", reasonNotWritten, 0}
-	case errors.Is(err, ErrOutcomeUnknown):
-		return refusal{http.StatusServiceUnavailable, "server", "cannot tell whether the hit was written; sent again with the same id it is counted once", reasonUnknown, 0}
-
 	}
 	return refusal{http.StatusServiceUnavailable, "server", "could not write the hit; nothing was written, send it again", reasonNotWritten, 0}
 }

@@ -75,7 +75,7 @@ func (i *Ingest) takeEvent(w http.ResponseWriter, r *http.Request, client client
 	}
 	if err := t.putEvent(r, client, e, page, sites); err != nil {
 		t.flush()
-		i.answer(w, source, refusalAt(err, sites[0].ID))
+		i.answer(w, source, refusalAt(t.inPart(err), sites[0].ID))
 		return
 	}
 	if noAck(r) {

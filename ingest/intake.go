@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"unsafe"
 
@@ -140,6 +141,15 @@ func (t *intake) put(h *hit.Hit, who visitor.Who, failures []uint64) error {
 		t.bots++
 	}
 	return nil
+}
+
+// inPart is what an error means for the request as a whole: hits that were queued before it are or will be written, so that nobody may say
+// that nothing was.
+func (t *intake) inPart(err error) error {
+	if err == nil || t.hits == 0 || errors.Is(err, ErrNotWritten) {
+		return err
+	}
+	return errors.Join(ErrOutcomeUnknown, err)
 }
 
 // wait has the queued hits written and waits until they are. See waits.wait.

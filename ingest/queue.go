@@ -135,18 +135,24 @@ func (w *waits) add(b *batch) {
 	w.batches = append(w.batches, b)
 }
 
-// wait blocks until all hits are committed, one batch failed, or ctx ends. Of several failures one where the outcome is unknown wins.
+// wait blocks until all batches are committed or failed, or ctx ends. Of several failures one where the outcome is unknown wins; when some
+// batches were written and others not, the outcome is unknown too: "nothing was written" would make the sender count hits twice.
 func (w *waits) wait(ctx context.Context) error {
 	var failed error
+	written := false
 	for _, b := range w.batches {
 		select {
 		case <-b.done:
+			written = written || b.err == nil
 			if b.err != nil && (failed == nil || errors.Is(b.err, ErrOutcomeUnknown)) {
 				failed = b.err
 			}
 		case <-ctx.Done():
 			return errors.Join(ErrOutcomeUnknown, context.Cause(ctx))
 		}
+	}
+	if failed != nil && written {
+		return errors.Join(ErrOutcomeUnknown, failed)
 	}
 	return failed
 }

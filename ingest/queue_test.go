@@ -92,6 +92,27 @@ func TestTheAnswerTellsNotWrittenFromUnknown(t *testing.T) {
 	}
 }
 
+func TestABatchWrittenInPartIsNotCalledUnwritten(t *testing.T) {
+	f := start(t, nil)
+	f.log.fail = func(partition int32, _ int) error {
+		if partition == 3 {
+			return ErrNotWritten
+		}
+		return nil
+	}
+	var lines strings.Builder
+	for i := range 64 { // visitors enough for every partition
+		fmt.Fprintf(&lines, `{"link":"a","host":"s.example.com","ip":"192.0.2.%d"}`+"\n", i)
+	}
+	w := f.send("POST", "/api/clicks", lines.String())
+	if n := len(f.log.hits()); n == 0 || n == 64 {
+		t.Fatalf("%d of 64 clicks were written, want a part", n)
+	}
+	if w.Code != 503 || w.Header().Get("X-Weir-Dropped") != "write-unknown" {
+		t.Errorf("got %d %s %s", w.Code, w.Header().Get("X-Weir-Dropped"), w.Body)
+	}
+}
+
 func TestAFullQueueRefuses(t *testing.T) {
 	f := start(t, func(c *Config) { c.QueueBytes = 1 << 20; c.AppendTimeout = time.Minute })
 	f.log.gate = make(chan struct{})
