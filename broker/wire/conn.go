@@ -92,7 +92,11 @@ func (c *conn) drain() {
 // read takes frames off the socket until it fails.
 func (c *conn) read() error {
 	in := bufio.NewReaderSize(c.nc, 4<<10)
-	frames := frameReader{in: in, cfg: &c.s.cfg, budget: c.s.budget, progress: func() { c.setReadDeadline(c.s.cfg.StallFor) }}
+	budget := c.s.budget
+	if c.client.Host == localHost {
+		budget = c.s.own
+	}
+	frames := frameReader{in: in, cfg: &c.s.cfg, budget: budget, progress: func() { c.setReadDeadline(c.s.cfg.StallFor) }}
 	for {
 		if err := c.awaitFrame(in); err != nil {
 			return err

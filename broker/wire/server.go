@@ -17,7 +17,8 @@ import (
 type Server struct {
 	cfg     Config
 	handler Handler
-	budget  *semaphore.Weighted
+	budget  *semaphore.Weighted // memory for the requests of all peers
+	own     *semaphore.Weighted // the same for in-process connections: no peer may keep the node from its own work
 	metrics *metrics
 	log     *slog.Logger
 
@@ -40,6 +41,7 @@ func Open(cfg Config, handler Handler) (*Server, error) {
 	s := &Server{
 		cfg: cfg, handler: handler,
 		budget:  semaphore.NewWeighted(int64(cfg.MemoryBytes)),
+		own:     semaphore.NewWeighted(int64(cfg.MemoryBytes)),
 		metrics: newMetrics(cfg.Registry),
 		log:     cfg.Log,
 		conns:   make(map[*conn]struct{}),

@@ -216,8 +216,20 @@ func TestMemoryIsGivenBack(t *testing.T) {
 	}
 	c.Close()
 	s.Close()
-	if !s.budget.TryAcquire(int64(s.cfg.MemoryBytes)) {
+	if !s.own.TryAcquire(int64(s.cfg.MemoryBytes)) {
 		t.Error("memory of answered requests is still taken")
+	}
+}
+
+func TestPeersThatHoldAllMemoryDoNotStopTheNodeItself(t *testing.T) {
+	s := open(t, nil, echo)
+	if !s.budget.TryAcquire(int64(s.cfg.MemoryBytes)) { // what a few half-sent requests of 100 MiB come to
+		t.Fatal("the memory is not all there")
+	}
+	c := dial(t, s)
+	c.Write(request(3, 8, 1, "body"))
+	if id, body := answer(t, c); id != 1 || body != "body" {
+		t.Errorf("answer %d %q", id, body)
 	}
 }
 
