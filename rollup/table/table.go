@@ -89,9 +89,9 @@ func Open(cfg Config) (*Table, error) {
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
-	db, err := pebble.Open(cfg.Dir, opts)
+	db, err := openStore(cfg, opts)
 	if err != nil {
-		return nil, fmt.Errorf("open the table of counts in %s: %w", cfg.Dir, err)
+		return nil, err
 	}
 	t := &Table{cfg: cfg, db: db, metrics: cfg.Metrics, changed: make(chan struct{}), watchers: map[uint32]map[chan struct{}]struct{}{}}
 	if err := t.start(); err != nil {
