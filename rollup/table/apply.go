@@ -6,33 +6,30 @@ import (
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weir-analytics/weir/rollup/bucket"
+	"github.com/weir-analytics/weir/rollup/zone"
 )
 
-// record is a record of one of the topics that is read and not yet in the table.
-type record struct {
-	offset int64
-	key    []byte
-	value  []byte // nil is a tombstone
-}
-
-// pendingBytes is the most that is held back of a partition while waiting for a progress record. Folds flush well before.
+// pendingRecords is the most that is held back of a partition while waiting for a progress record. Folds flush well before.
 const pendingRecords = 1 << 16
 
-// take takes records of a partition, in order, and puts into the table what they complete.
-func (t *Table) take(id partID, records []record) error {
+// Take takes records of a partition of one of the topics, in order, and puts into the table what they complete: everything up to the last
+// progress record. It keeps the rest. Records that it has already are passed over.
+func (t *Table) Take(unit zone.Unit, partition int32, records []*kgo.Record) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	id := partID{unit, partition}
 	p := t.part(id)
 	done := 0
 	for _, r := range records {
-		if r.offset < p.readTo {
+		if r.Offset < p.readTo {
 			continue
 		}
 		p.pending = append(p.pending, r)
-		p.readTo = r.offset + 1
-		if bucket.IsProgressKey(r.key) {
+		p.readTo = r.Offset + 1
+		if bucket.IsProgressKey(r.Key) {
 			done = len(p.pending)
 		}
 	}
@@ -58,7 +55,7 @@ func (t *Table) commit(id partID, p *part, n int) error {
 		if err := t.apply(batch, id, &next, r, folded, sites, &scratch); err != nil {
 			return err
 		}
-		next.next = r.offset + 1
+		next.next = r.Offset + 1
 	}
 	if err := batch.Set(partKey(id.unit, id.partition), next.append(nil), nil); err != nil {
 		return fmt.Errorf("write the table of counts: %w", err)
@@ -76,10 +73,10 @@ func (t *Table) commit(id partID, p *part, n int) error {
 }
 
 // apply adds one record to a batch. What is no cell is counted and passed over: the topic is open to other writers.
-func (t *Table) apply(batch *pebble.Batch, id partID, next *state, r record, folded map[string]int64, sites map[uint32]bool, c *bucket.Cell) error {
-	if bucket.IsProgressKey(r.key) {
+func (t *Table) apply(batch *pebble.Batch, id partID, next *state, r *kgo.Record, folded map[string]int64, sites map[uint32]bool, c *bucket.Cell) error {
+	if bucket.IsProgressKey(r.Key) {
 		var progress bucket.Progress
-		if err := progress.ParseJSON(r.value); err != nil || progress.Partition != id.partition {
+		if err := progress.ParseJSON(r.Value); err != nil || progress.Partition != id.partition {
 			t.foreign(id, r)
 			return nil
 		}
@@ -88,21 +85,21 @@ func (t *Table) apply(batch *pebble.Batch, id partID, next *state, r record, fol
 		}
 		return nil
 	}
-	if bucket.IsGenerationKey(r.key) {
+	if bucket.IsGenerationKey(r.Key) {
 		return t.applyGeneration(batch, id, r)
 	}
-	cell, err := bucket.ParseKey(r.key)
+	cell, err := bucket.ParseKey(r.Key)
 	if err != nil || cell.Partition != id.partition || cell.Shard > 1<<16-1 {
 		t.foreign(id, r)
 		return nil
 	}
 	key := cellKey(nil, id.unit, &cell)
 	sites[cell.SiteID] = true
-	if len(r.value) == 0 {
+	if len(r.Value) == 0 {
 		delete(folded, string(key))
 		return wrapWrite(batch.Delete(key, nil))
 	}
-	if err := c.ParseJSON(r.value); err != nil {
+	if err := c.ParseJSON(r.Value); err != nil {
 		t.foreign(id, r)
 		return nil
 	}
@@ -120,9 +117,9 @@ func (t *Table) apply(batch *pebble.Batch, id partID, next *state, r record, fol
 	return wrapWrite(batch.Set(key, c.AppendRows(nil), nil))
 }
 
-func (t *Table) applyGeneration(batch *pebble.Batch, id partID, r record) error {
+func (t *Table) applyGeneration(batch *pebble.Batch, id partID, r *kgo.Record) error {
 	var g bucket.Generation
-	if err := g.ParseJSON(r.value); err != nil || g.Partition != id.partition || string(g.AppendKey(nil)) != string(r.key) {
+	if err := g.ParseJSON(r.Value); err != nil || g.Partition != id.partition || string(g.AppendKey(nil)) != string(r.Key) {
 		t.foreign(id, r)
 		return nil
 	}
@@ -157,9 +154,9 @@ func (t *Table) foldedTo(key []byte) (int64, error) {
 	return int64(n), nil
 }
 
-func (t *Table) foreign(id partID, r record) {
+func (t *Table) foreign(id partID, r *kgo.Record) {
 	t.metrics.foreign.WithLabelValues(id.unit.String()).Inc()
-	t.cfg.Logger.Warn("a record among the counts is none of ours: passed over", "window", id.unit.String(), "partition", id.partition, "offset", r.offset)
+	t.cfg.Logger.Warn("a record among the counts is none of ours: passed over", "window", id.unit.String(), "partition", id.partition, "offset", r.Offset)
 }
 
 // Watch returns a channel that gets a token when cells of a site changed, and a function that ends the watch. Tokens are joined: one

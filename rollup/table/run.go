@@ -71,11 +71,7 @@ func (t *Table) follow(ctx context.Context) error {
 			if failed != nil || len(p.Records) == 0 {
 				return
 			}
-			records := make([]record, len(p.Records))
-			for i, r := range p.Records {
-				records[i] = record{offset: r.Offset, key: r.Key, value: r.Value}
-			}
-			failed = t.take(partID{units[p.Topic], p.Partition}, records)
+			failed = t.Take(units[p.Topic], p.Partition, p.Records)
 		})
 		if failed != nil {
 			return failed

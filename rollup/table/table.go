@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weir-analytics/weir/rollup/bucket"
 	"github.com/weir-analytics/weir/rollup/feed"
@@ -48,10 +49,9 @@ type partID struct {
 // part is a partition of one of the topics. Its fields are guarded by Table.mu.
 type part struct {
 	state
-	pending   []record // read, and after the last progress record
-	readTo    int64    // offset after the last record read
-	settleAt  int64    // somebody waits for the records before this offset, with or without a progress record behind them
-	corrupted int
+	pending  []*kgo.Record // read, and after the last progress record
+	readTo   int64         // offset after the last record read
+	settleAt int64         // somebody waits for the records before this offset, with or without a progress record behind them
 }
 
 // state is what the table says of a partition. It is stored under partKey.
