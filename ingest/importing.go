@@ -27,6 +27,8 @@ const (
 type ImportRequest struct {
 	Site state.Site
 	Body io.Reader // plain text or compressed
+	// Zone is that of times whose zone the log does not tell, as in HAProxy's; nil is UTC.
+	Zone *time.Location
 }
 
 // ImportCounts says how far an import is. Lines is the sum of the others.
@@ -69,7 +71,7 @@ func (i *Ingest) Import(ctx context.Context, request ImportRequest, progress fun
 		return ImportResult{}, err
 	}
 	defer lines.Close()
-	im := &importing{intake: t, site: request.Site, lines: lines, fingerprint: newFingerprint(t.state, request.Site.ID), progress: progress,
+	im := &importing{intake: t, site: request.Site, zone: request.Zone, lines: lines, fingerprint: newFingerprint(t.state, request.Site.ID), progress: progress,
 		failures: make([]uint64, len(t.parts)), examples: map[string]int{}}
 	for number, p := range t.parts {
 		im.failures[number] = p.seen()
@@ -84,6 +86,7 @@ func (i *Ingest) Import(ctx context.Context, request ImportRequest, progress fun
 type importing struct {
 	*intake
 	site        state.Site
+	zone        *time.Location
 	lines       *importer.Reader
 	parser      importer.Parser
 	fingerprint *fingerprint
@@ -159,6 +162,9 @@ func (im *importing) take(ctx context.Context, line []byte, number int64, tooLon
 	if err := im.parser.Parse(line, &l); err != nil {
 		im.reject(number, err)
 		return nil
+	}
+	if l.Local && im.zone != nil {
+		l.TimeMs = inZone(l.TimeMs, im.zone)
 	}
 	switch {
 	case l.TimeMs > im.receivedMs+maxAheadMs:

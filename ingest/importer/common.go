@@ -21,9 +21,10 @@ func (p *Parser) parseCommon(line []byte, at int, into *Line) error {
 		return bad(BadTime, "%s", quote(line[at:at+end+1]))
 	}
 	into.TimeMs = ms
+	into.Local = bytes.IndexByte(line[at:at+end], ' ') < 0 && bytes.LastIndexAny(line[at:at+end], "+-") < 0
 	rest := bytes.TrimLeft(line[at+end+1:], " \t")
 	if len(rest) == 0 || rest[0] != '"' {
-		return bad(BadRequest, "%s", quote(rest))
+		return p.parseOther(line[:at], rest, into)
 	}
 	request, rest, ok := cutRequest(rest[1:])
 	if !ok {
@@ -35,6 +36,21 @@ func (p *Parser) parseCommon(line []byte, at int, into *Line) error {
 		return bad(BadStatus, "%s", quote(rest))
 	}
 	return p.parseQuoted(rest, into)
+}
+
+// parseOther reads lines of other formats that have such a time too. front stands before it, rest behind.
+func (p *Parser) parseOther(front, rest []byte, into *Line) error {
+	into.Client, into.Host = nil, nil
+	if ok, err := p.parseHAProxy(front, rest, into); ok {
+		return err
+	}
+	if ok, err := p.parseS3(front, rest, into); ok {
+		return err
+	}
+	if ok, err := p.parseProxyManager(rest, into); ok {
+		return err
+	}
+	return bad(BadRequest, "%s", quote(rest))
 }
 
 // parseFront reads what stands before the time.

@@ -1,5 +1,5 @@
-// Package importer reads access logs of web servers: combined and common format, with or without a virtual host in front, and one JSON object
-// a line as nginx, Caddy, Traefik, Envoy and Cloudflare write it. The format is found line by line, so a file may mix them.
+// Package importer reads access logs of web servers, proxies and clouds: one file here per family of formats. The format is found line by line, so
+// a file may mix them; only W3C logs have a header that says what follows.
 //
 // Reader takes a stream apart into lines: gzip, bzip2 and zstd are recognised by their first bytes, lines have a longest length, and what
 // is longer is stepped over. Parse turns one line into a Line, or says why it cannot: a *Bad with a reason from a fixed list and a detail.

@@ -17,6 +17,7 @@ const (
 	BadStatus     Reason = "status is missing"
 	BadJSON       Reason = "not valid JSON"
 	NoAccess      Reason = "JSON, but not of a request"
+	NoRequest     Reason = "not about a request"
 	InFuture      Reason = "time is in the future"
 	TooEarly      Reason = "time is before 1990"
 )

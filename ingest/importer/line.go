@@ -13,11 +13,16 @@ type Line struct {
 	Referrer []byte
 	Agent    []byte
 	HasAgent bool // the log has a field for the agent, if empty
+	Local    bool // TimeMs is a time of day whose zone the log does not tell, taken for UTC
 }
 
-// Parser parses lines. It keeps buffers, so one goroutine uses it. The zero Parser is ready.
+// Parser parses the lines of one log, in order. It keeps buffers, and what the log's header says, so one goroutine uses it. The zero
+// Parser is ready.
 type Parser struct {
-	unescaped []byte // room for quoted fields with escapes
+	unescaped []byte     // room for quoted fields with escapes
+	tokens    [][]byte   // room for the fields of a line
+	fields    []w3cField // of the lines that follow; nil when no header said so
+	day       string     // of the lines that follow, where they do not say
 }
 
 // Parse reads one line without its end. An error is a *Bad.
@@ -29,17 +34,30 @@ func (p *Parser) Parse(line []byte, into *Line) error {
 		return &Bad{Reason: BlankLine}
 	}
 	if line[0] == '#' {
+		p.directive(line)
 		return &Bad{Reason: Comment}
+	}
+	if looksW3C(line) || p.fields != nil && line[0] != '{' && timeAt(line) < 0 {
+		return p.parseW3C(line, into)
+	}
+	if ok, err := p.parseBalancer(line, into); ok {
+		return err
 	}
 	open := bytes.IndexByte(line, '{')
 	if at := timeAt(line); at >= 0 && (open < 0 || at < open || line[0] != '{') {
 		return p.parseCommon(line, at, into)
 	}
+	if ok, err := p.parseEnvoy(line, into); ok {
+		return err
+	}
 	if open >= 0 {
 		return p.parseJSON(line[open:], open, into)
+	}
+	if ok, err := p.parseZoraxy(line, into); ok {
+		return err
 	}
 	if at := bytes.IndexByte(line, '['); at >= 0 && bytes.Contains(line[at:], []byte("HTTP/")) {
 		return bad(BadTime, "no time such as [25/Oct/2025:23:30:26 +0200]")
 	}
-	return bad(UnknownFormat, "neither combined or common log format nor a JSON object")
+	return bad(UnknownFormat, "none of the formats that are known, see the documentation of imported logs")
 }
