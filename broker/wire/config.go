@@ -10,13 +10,13 @@ import (
 
 // Config says how many connections there may be and how large and slow their requests may be.
 type Config struct {
-	MaxConnections      int           // at once, all peers
-	MaxConnectionsPerIP int           // at once, one address; in-process connections are not counted here
+	MaxConnections      int           // at once, all peers; in-process connections are not counted
+	MaxConnectionsPerIP int           // at once, one address
 	MaxProduceBytes     int           // largest produce request; Kafka's default for all requests is 100 MiB
 	MaxRequestBytes     int           // largest request of any other key
-	MemoryBytes         int           // requests held in memory at once, all connections; more of them wait
+	MemoryBytes         int           // large requests held in memory at once, all connections; more of them wait. The largest one's worth of it is for one at a time
 	IdleFor             time.Duration // a connection without requests for this long is closed; Kafka's default is 10 minutes
-	StallFor            time.Duration // longest pause inside a frame, and the least time granted for writing a response
+	StallFor            time.Duration // longest waiting for a frame that does not come on, in total, and the least time granted for writing a response
 	DrainFor            time.Duration // how long Close waits for requests that were handed over
 	Pipeline            int           // requests of one connection that may be unanswered before its next ones wait in the socket
 
@@ -31,7 +31,7 @@ func Default() Config {
 		MaxConnectionsPerIP: 1024,
 		MaxProduceBytes:     100 << 20,
 		MaxRequestBytes:     8 << 20, // guess: an OffsetCommit of 100k partitions is 3 MiB
-		MemoryBytes:         320 << 20,
+		MemoryBytes:         384 << 20,
 		IdleFor:             10 * time.Minute,
 		StallFor:            30 * time.Second,
 		DrainFor:            5 * time.Second,
@@ -50,9 +50,9 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("kafka request size: %d bytes, must be from 64 KiB to 1 GiB", c.MaxRequestBytes)
 	case c.MaxProduceBytes < c.MaxRequestBytes || c.MaxProduceBytes > 1<<30:
 		return fmt.Errorf("kafka produce request size: %d bytes, must be from the request size (%d) to 1 GiB", c.MaxProduceBytes, c.MaxRequestBytes)
-	case c.MemoryBytes < max(c.MaxProduceBytes, decodeFactor*c.MaxRequestBytes):
+	case c.MemoryBytes < c.largestCost():
 		return fmt.Errorf("kafka request memory: %d bytes, must hold one request of the largest size (%d)",
-			c.MemoryBytes, max(c.MaxProduceBytes, decodeFactor*c.MaxRequestBytes))
+			c.MemoryBytes, c.largestCost())
 	case c.IdleFor <= 0 || c.StallFor <= 0 || c.DrainFor < 0:
 		return fmt.Errorf("kafka connection times: idle %v, stall %v, drain %v, must be positive", c.IdleFor, c.StallFor, c.DrainFor)
 	case c.Pipeline < 1:
@@ -60,3 +60,6 @@ func (c *Config) Validate() error {
 	}
 	return nil
 }
+
+// largestCost is what one request may take of MemoryBytes.
+func (c *Config) largestCost() int { return max(c.MaxProduceBytes, decodeFactor*c.MaxRequestBytes) }

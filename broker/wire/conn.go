@@ -23,7 +23,7 @@ var (
 //
 //	read --frames--> execute --answers--> write
 //
-// Bounds: both channels hold Config.Pipeline at most, and all frames count against the node's memory budget. When they are full the
+// Bounds: both channels hold Config.Pipeline at most, and frames from outside the process count against the memory budget of all connections. When they are full the
 // stage before waits, at last in the peer's socket. Only read closes frames, only execute closes answers.
 type conn struct {
 	s       *Server
@@ -96,13 +96,16 @@ func (c *conn) read() error {
 	if c.client.Host == localHost {
 		budget = c.s.own
 	}
-	frames := frameReader{in: in, cfg: &c.s.cfg, budget: budget, progress: func() { c.setReadDeadline(c.s.cfg.StallFor) }}
+	frames := frameReader{in: in, cfg: &c.s.cfg, budget: budget, deadline: c.setReadDeadline}
 	for {
 		if err := c.awaitFrame(in); err != nil {
 			return err
 		}
 		f, err := frames.next(c.ctx)
 		if err != nil {
+			if c.ctx.Err() != nil {
+				return context.Cause(c.ctx)
+			}
 			return err
 		}
 		req, err := parseHeader(f.bytes)
@@ -210,7 +213,7 @@ func (c *conn) result(w *work) (body net.Buffers, err error) {
 	return w.reply.Wait()
 }
 
-// slowestPeer is the rate in bytes per second below which a peer that takes an answer is given up. A guess: slower than any link in use.
+// slowestPeer is the rate in bytes per second below which a peer that sends a request or takes an answer is given up. A guess: slower than any link in use.
 const slowestPeer = 32 << 10
 
 func (c *conn) send(head []byte, w *work, body net.Buffers) ([]byte, error) {

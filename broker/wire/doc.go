@@ -5,8 +5,9 @@
 // pipelined produce requests are appended in order and committed together. Answers always leave in the order of the requests.
 //
 // Invariants:
-//   - a frame's claimed size is not believed: it is checked against a cap and counted against a node-wide memory budget before anything
-//     is allocated, and a large buffer grows only as bytes arrive;
+//   - a frame's claimed size is not believed: it is checked against a cap, and its buffer and its part of the node-wide memory budget
+//     grow only as bytes arrive;
+//   - peers that send large requests, or only begin them, keep neither small requests nor in-process connections from being read;
 //   - the bytes of a request belong to the handler, wire never uses them again;
 //   - a panic while a request is handled or answered closes that connection and nothing else;
 //   - Close lets requests that were handed over finish, within Config.DrainFor.

@@ -6,25 +6,29 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"golang.org/x/sync/semaphore"
+	"os"
+	"time"
 )
 
 const (
-	// firstBytes is what is allocated for a frame before any of its body has come; the memory budget covers it. Larger ones grow by
-	// doubling as bytes arrive. Growing costs copies: with 256 KiB here a fifth of the time of 1-MiB produce requests went there.
-	firstBytes = 4 << 20
-	// stepBytes is what has to arrive within Config.StallFor: with 30 s, a peer of less than 35 KB/s is too slow.
-	stepBytes = 1 << 20
+	// smallBytes is read of a frame before it takes a share of the memory budget, so that connections on which nothing goes on hold
+	// nothing: what they have in memory is bounded by their number. Frames up to this size are small, see budget.
+	smallBytes = 16 << 10
+	// firstBytes is what is allocated for a larger frame. Still larger ones grow by doubling as bytes arrive. Growing costs copies: with
+	// 256 KiB here a fifth of the time of 1-MiB produce requests went there.
+	firstBytes = 1<<20 + 64<<10
 	// decodeFactor bounds what decoding can make of one byte of a request: kmsg allocates an array on its claimed length when the rest
 	// of the request could hold that many of its smallest elements, which are down to 2 bytes for 64 in memory.
 	decodeFactor = 32
 	keyProduce   = 0
+	// slowestKeeper is the rate in bytes per second that a request must come at while others wait for it, instead of slowestPeer.
+	slowestKeeper = 1 << 20
 )
 
 var (
 	errTooLarge = errors.New("request too large")
 	errNotKafka = errors.New("not a Kafka request")
+	errStalled  = errors.New("the rest of a request did not come")
 )
 
 // frame is one request as read. release gives its part of the memory budget back and must be called once.
@@ -37,23 +41,23 @@ type frame struct {
 type frameReader struct {
 	in     io.Reader
 	cfg    *Config
-	budget *semaphore.Weighted
-	// progress is called before each wait for bytes within a frame, to move the deadline.
-	progress func()
+	budget *budget
+	// deadline is called before each wait for bytes within a frame.
+	deadline func(time.Duration)
 }
 
 // next reads one frame. io.EOF means that the peer closed between frames.
 func (r *frameReader) next(ctx context.Context) (frame, error) {
 	var head [6]byte // size and key: the cap depends on the key
-	if _, err := io.ReadFull(r.in, head[:4]); err != nil {
+	pace := pace{r: r, left: r.cfg.StallFor}
+	if err := pace.fill(head[:4], slowestPeer); err != nil {
 		return frame{}, err
 	}
 	size := int(int32(binary.BigEndian.Uint32(head[:4])))
 	if err := r.checkSize(head[:4], size); err != nil {
 		return frame{}, err
 	}
-	r.progress()
-	if _, err := io.ReadFull(r.in, head[4:]); err != nil {
+	if err := pace.fill(head[4:], slowestPeer); err != nil {
 		return frame{}, noEOF(err)
 	}
 	limit, cost := r.cfg.MaxRequestBytes, size*decodeFactor
@@ -63,16 +67,13 @@ func (r *frameReader) next(ctx context.Context) (frame, error) {
 	if size > limit {
 		return frame{}, fmt.Errorf("%w: %d bytes, at most %d", errTooLarge, size, limit)
 	}
-	if err := r.budget.Acquire(ctx, int64(cost)); err != nil {
-		return frame{}, err
-	}
-	f := frame{release: func() { r.budget.Release(int64(cost)) }}
-	var err error
-	if f.bytes, err = r.body(head[4:], size); err != nil {
-		f.release()
+	held := &share{b: r.budget, small: size <= smallBytes}
+	bytes, err := r.body(ctx, &pace, held, head[4:], size, cost)
+	if err != nil {
+		held.release()
 		return frame{}, noEOF(err)
 	}
-	return f, nil
+	return frame{bytes: bytes, release: held.release}, nil
 }
 
 func (r *frameReader) checkSize(head []byte, size int) error {
@@ -89,23 +90,61 @@ func (r *frameReader) checkSize(head []byte, size int) error {
 	return nil
 }
 
-// body reads the rest of a frame of size bytes of which it was given the start.
-func (r *frameReader) body(start []byte, size int) ([]byte, error) {
-	buf := make([]byte, min(size, firstBytes))
-	for have := copy(buf, start); have < size; {
+// body reads the rest of a frame of size bytes of which it was given the start. The share grows as bytes come, and to the whole cost
+// once all are there.
+func (r *frameReader) body(ctx context.Context, pace *pace, held *share, start []byte, size, cost int) ([]byte, error) {
+	buf := make([]byte, min(size, smallBytes))
+	counted := 0
+	for have := copy(buf, start); have < size; have = len(buf) {
 		if have == len(buf) {
-			grown := make([]byte, min(size, 2*len(buf)))
+			larger := min(size, max(firstBytes, 2*len(buf)))
+			if err := held.grow(ctx, int64(larger-counted)); err != nil {
+				return nil, err
+			}
+			counted = larger
+			grown := make([]byte, larger)
 			copy(grown, buf)
 			buf = grown
 		}
-		r.progress()
-		n, err := io.ReadFull(r.in, buf[have:min(len(buf), have+stepBytes)])
-		if err != nil {
+		slowest := slowestPeer
+		if held.keeps() {
+			slowest = slowestKeeper
+		}
+		if err := pace.fill(buf[have:], slowest); err != nil {
 			return nil, err
 		}
-		have += n
 	}
-	return buf, nil
+	return buf, held.grow(ctx, int64(cost-counted))
+}
+
+// pace grants a peer Config.StallFor of waiting for one frame. Bytes that come earn it back at the given rate, so that a peer that
+// stops, or sends a byte now and then, is given up after about that time, and a slow one is not.
+type pace struct {
+	r    *frameReader
+	left time.Duration
+}
+
+// fill reads len(buf) bytes.
+func (p *pace) fill(buf []byte, slowest int) error {
+	for have := 0; have < len(buf); {
+		begin := time.Now()
+		p.r.deadline(p.left)
+		n, err := p.r.in.Read(buf[have:])
+		have += n
+		p.left -= time.Since(begin)
+		p.left = min(p.r.cfg.StallFor, p.left+time.Duration(n)*time.Second/time.Duration(slowest))
+		switch {
+		case have == len(buf):
+			return nil
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return fmt.Errorf("%w: %w", errStalled, err)
+		case err == io.EOF && have > 0:
+			return io.ErrUnexpectedEOF
+		case err != nil:
+			return err
+		}
+	}
+	return nil
 }
 
 func noEOF(err error) error {

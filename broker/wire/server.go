@@ -9,16 +9,14 @@ import (
 	"net"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 )
 
 // Server serves Kafka connections from listeners and from Dial. Its methods may be called from any goroutine.
 type Server struct {
 	cfg     Config
 	handler Handler
-	budget  *semaphore.Weighted // memory for the requests of all peers
-	own     *semaphore.Weighted // the same for in-process connections: no peer may keep the node from its own work
+	budget  *budget // memory for the requests of all peers
+	own     *budget // the same for in-process connections: no peer may keep the node from its own work
 	metrics *metrics
 	log     *slog.Logger
 
@@ -40,8 +38,8 @@ func Open(cfg Config, handler Handler) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, handler: handler,
-		budget:  semaphore.NewWeighted(int64(cfg.MemoryBytes)),
-		own:     semaphore.NewWeighted(int64(cfg.MemoryBytes)),
+		budget:  newBudget(int64(cfg.MemoryBytes), int64(cfg.largestCost())),
+		own:     newBudget(int64(cfg.MemoryBytes), int64(cfg.largestCost())),
 		metrics: newMetrics(cfg.Registry),
 		log:     cfg.Log,
 		conns:   make(map[*conn]struct{}),
@@ -122,9 +120,10 @@ func (s *Server) admit(nc net.Conn, host string) (*conn, error) {
 	switch {
 	case s.closed:
 		return nil, net.ErrClosed
-	case len(s.conns) >= s.cfg.MaxConnections:
-		return nil, fmt.Errorf("%w: %d", errTooMany, len(s.conns))
-	case host != localHost && s.perIP[host] >= s.cfg.MaxConnectionsPerIP:
+	case host == localHost: // the node's own, few: strangers must not keep it from itself
+	case len(s.conns)-s.perIP[localHost] >= s.cfg.MaxConnections:
+		return nil, fmt.Errorf("%w: %d", errTooMany, s.cfg.MaxConnections)
+	case s.perIP[host] >= s.cfg.MaxConnectionsPerIP:
 		return nil, fmt.Errorf("%w: %d", errTooManyPerIP, s.perIP[host])
 	}
 	s.nextConn++

@@ -198,33 +198,36 @@ func TestWhatIsNotKafkaIsClosed(t *testing.T) {
 func TestTheSizeOfAFrameIsNotBelieved(t *testing.T) {
 	s := open(t, nil, echo)
 	claim := binary.BigEndian.AppendUint32(nil, 90<<20)
-	r := frameReader{in: bytes.NewReader(append(claim, 0, 0, 1)), cfg: &s.cfg, budget: s.budget, progress: func() {}}
+	r := frameReader{in: bytes.NewReader(append(claim, 0, 0, 1)), cfg: &s.cfg, budget: s.budget, deadline: func(time.Duration) {}}
 	if _, err := r.next(t.Context()); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Fatalf("err = %v, want ErrUnexpectedEOF", err)
 	}
-	if !s.budget.TryAcquire(int64(s.cfg.MemoryBytes)) {
+	if !unused(s) {
 		t.Error("a frame that broke off keeps its part of the memory budget")
 	}
 }
 
 func TestMemoryIsGivenBack(t *testing.T) {
 	s := open(t, nil, echo)
-	c := dial(t, s)
+	c := connect(t, listen(t, s))
 	for i := range int32(20) {
 		c.Write(request(0, 3, i, strings.Repeat("x", 1<<20)))
 		answer(t, c)
 	}
 	c.Close()
 	s.Close()
-	if !s.own.TryAcquire(int64(s.cfg.MemoryBytes)) {
+	if !unused(s) {
 		t.Error("memory of answered requests is still taken")
 	}
 }
 
 func TestPeersThatHoldAllMemoryDoNotStopTheNodeItself(t *testing.T) {
 	s := open(t, nil, echo)
-	if !s.budget.TryAcquire(int64(s.cfg.MemoryBytes)) { // what a few half-sent requests of 100 MiB come to
-		t.Fatal("the memory is not all there")
+	holder := &share{b: s.budget, small: true}
+	for _, n := range []int64{int64(s.cfg.MemoryBytes - s.cfg.largestCost()), smallReserve} {
+		if err := holder.grow(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
 	}
 	c := dial(t, s)
 	c.Write(request(3, 8, 1, "body"))
@@ -236,27 +239,25 @@ func TestPeersThatHoldAllMemoryDoNotStopTheNodeItself(t *testing.T) {
 func TestTooManyConnectionsAreRefused(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	s := open(t, func(c *Config) { c.MaxConnections = 2; c.MaxConnectionsPerIP = 1; c.Registry = reg }, echo)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go s.Serve(t.Context(), l)
-	connect := func() net.Conn {
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { c.Close() })
-		return c
-	}
-	first := connect()
+	addr := listen(t, s)
+	first := connect(t, addr)
 	first.Write(request(3, 0, 1, ""))
 	answer(t, first)
-	ends(t, connect()) // second from the address
-	dial(t, s)
-	if _, err := s.Dial(); !errors.Is(err, errTooMany) {
+	ends(t, connect(t, addr)) // second from the address
+	start := func(host string) error {
+		ours, theirs := net.Pipe()
+		t.Cleanup(func() { ours.Close(); theirs.Close() })
+		return s.start(ours, host)
+	}
+	if err := start("192.0.2.1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := start("192.0.2.2"); !errors.Is(err, errTooMany) {
 		t.Errorf("third connection: %v, want errTooMany", err)
 	}
+	within := dial(t, s) // the node itself is not refused
+	within.Write(request(3, 0, 1, ""))
+	answer(t, within)
 	families, err := reg.Gather()
 	if err != nil {
 		t.Fatal(err)
