@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -342,9 +343,10 @@ func TestFilesThatBeginAlikeAreDifferentFiles(t *testing.T) {
 
 func TestAnInterruptedImportGoesOn(t *testing.T) {
 	f := start(t, func(c *Config) { c.AppendTimeout = 50 * time.Millisecond })
-	failing := true
+	var failing atomic.Bool
+	failing.Store(true)
 	f.log.fail = func(partition int32, attempt int) error {
-		if failing && attempt > 10 && partition == 3 {
+		if failing.Load() && attempt > 10 && partition == 3 {
 			return ErrNotWritten
 		}
 		return nil
@@ -354,7 +356,7 @@ func TestAnInterruptedImportGoesOn(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "import the file again") || result.Accepted >= 60_000 {
 		t.Fatalf("got %+v, %v", result.ImportCounts, err)
 	}
-	failing = false
+	failing.Store(false)
 	f.importText(t, text)
 	if got := uniqueHits(f.log); got != 60_000 {
 		t.Errorf("got %d hits", got)
