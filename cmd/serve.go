@@ -81,7 +81,17 @@ func nodeFlags(c *cobra.Command, cfg *node.Config, logs *logFlags) {
 
 	f = r.room("Ingest")
 	f.Var(prefixesValue{&cfg.TrustedProxies}, "trusted-proxies", "`networks` whose forwarding headers say who the visitor is, separated by commas")
+	f.StringVar(&cfg.ClientHeader, "client-header", cfg.ClientHeader, "`header` in which a trusted proxy names the visitor's address, before all others, such as CF-Connecting-IP")
 	f.StringVar(&cfg.GeoIP, "geoip", cfg.GeoIP, "country database, an mmdb `file` (default: the DB-IP one in the binary)")
+	f.Var(prefixesValue{&cfg.Rules.Addresses}, "exclude-addresses", "`networks` whose hits are set apart as one's own: office, monitoring")
+	f.StringSliceVar(&cfg.Rules.Hosts, "exclude-hosts", cfg.Rules.Hosts, "`hosts` of pages whose hits are set apart, such as staging.*")
+	f.StringSliceVar(&cfg.Rules.Paths, "exclude-paths", cfg.Rules.Paths, "`paths` of pages whose hits are set apart, such as /admin/*")
+	f.Var(&rangesFileValue{list: &cfg.Rules.DataCentres}, "datacentre-ranges", "`file` of networks where machines stand, one a line; their hits are set apart as bots")
+	f.Float64Var(&cfg.Limits.AddressRate, "address-rate", cfg.Limits.AddressRate, "`requests` a second that one address may send; 0 is no limit")
+	f.Float64Var(&cfg.Limits.AddressBurst, "address-burst", cfg.Limits.AddressBurst, "`requests` that one address may send at once")
+	f.Float64Var(&cfg.Limits.SiteRate, "site-rate", cfg.Limits.SiteRate, "`hits` a second that one site may get from senders without a token; 0 is no limit")
+	f.Float64Var(&cfg.Limits.SiteBurst, "site-burst", cfg.Limits.SiteBurst, "`hits` that one site may get at once")
+	f.Var(&secretFileValue{secret: &cfg.DubSecret}, "dub-secret-file", "`file` with the secret of Dub's webhook; its signature is checked then")
 
 	f = r.room("Log (Kafka protocol)")
 	f.StringVar(&cfg.Kafka, "kafka", cfg.Kafka, "`HOST:PORT` of the Kafka listener; whoever reaches it may read and write everything")

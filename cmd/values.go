@@ -3,11 +3,14 @@ package cmd
 import (
 	"fmt"
 	"net/netip"
+	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/weir-analytics/weir/ingest/bot"
 )
 
 // span of time that a person writes: Go's form, or a number of days such as 90d, or "forever", which is 0.
@@ -80,6 +83,53 @@ func (v prefixesValue) Set(s string) error {
 
 func (prefixesValue) Type() string { return "networks" }
 
+// rangesFileValue is a file that lists addresses and networks, one a line.
+type rangesFileValue struct {
+	path string
+	list *[]netip.Prefix
+}
+
+func (v *rangesFileValue) String() string { return v.path }
+
+func (v *rangesFileValue) Set(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	list, err := bot.ReadRanges(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	v.path, *v.list = path, list
+	return nil
+}
+
+func (*rangesFileValue) Type() string { return "file" }
+
+// secretFileValue is a secret that is read from a file, so that it shows in no process list.
+type secretFileValue struct {
+	path   string
+	secret *string
+}
+
+func (v *secretFileValue) String() string { return v.path }
+
+func (v *secretFileValue) Set(path string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	secret := strings.TrimSpace(string(b))
+	if secret == "" {
+		return fmt.Errorf("%s is empty, want the secret on one line", path)
+	}
+	v.path, *v.secret = path, secret
+	return nil
+}
+
+func (*secretFileValue) Type() string { return "file" }
+
 // oneOfValue is one of some words.
 type oneOfValue struct {
 	word    *string
@@ -105,4 +155,4 @@ func (v oneOfValue) Set(s string) error {
 
 func (oneOfValue) Type() string { return "word" }
 
-var _ = []pflag.Value{daysValue{}, prefixesValue{}, oneOfValue{}}
+var _ = []pflag.Value{daysValue{}, prefixesValue{}, &rangesFileValue{}, &secretFileValue{}, oneOfValue{}}

@@ -112,6 +112,15 @@ func looksLikeFile(name string) bool {
 	return !strings.Contains(name, "/") && slices.Contains(fileLike, path.Ext(name))
 }
 
+// otherScript answers the paths that snippets of other trackers ask for, with ours, and leaves the rest to the dashboard.
+func (s *Server) otherScript(w http.ResponseWriter, r *http.Request) {
+	if s.cfg.IsTracker(r.URL.Path) {
+		s.tracker(w, r)
+		return
+	}
+	s.dashboard(w, r)
+}
+
 // tracker answers the snippet's script, which pages of any site load.
 func (s *Server) tracker(w http.ResponseWriter, r *http.Request) {
 	files, err := s.files()

@@ -30,6 +30,7 @@ func TestDashboardFiles(t *testing.T) {
 		{"/favicon.svg", nil, 200, cacheAnHour, "<svg"},
 		{"/js/weir.js", nil, 200, cacheAnHour, "// tracker"},
 		{"/js/script.js", nil, 200, cacheAnHour, "// tracker"},
+		{"/js/plausible.js", nil, 200, cacheAnHour, "// tracker"},
 		{"/assets/gone.js", nil, 404, "", "no such file"},
 		{"/favicon.ico", nil, 404, "", "no such file"},
 		{"/../../etc/passwd", nil, 200, cacheValidate, "<title>weir"},

@@ -77,6 +77,9 @@ type Config struct {
 	Assets     fs.FS        // the built dashboard; nil when it is not in this binary
 	Dev        bool         // read assets anew for each request
 
+	CollectPaths []string               // the routes that Collect answers, as patterns of chi
+	IsTracker    func(path string) bool // whether a path below /js/ beside our own two is answered with the tracker
+
 	Checks      []Check
 	Status      func() Status
 	Attribution []Attribution
@@ -89,7 +92,11 @@ type Config struct {
 
 // Default returns a Config that lacks only the other rooms.
 func Default() Config {
-	return Config{Listen: ":8080", MaxConns: 10_000, Client: peer, Now: time.Now, Status: func() Status { return Status{} }}
+	return Config{
+		Listen: ":8080", MaxConns: 10_000,
+		CollectPaths: []string{"/api/event", "/api/clicks", "/p.gif"}, IsTracker: func(string) bool { return false },
+		Client: peer, Now: time.Now, Status: func() Status { return Status{} },
+	}
 }
 
 // Validate says what is wrong with the settings of a person; missing rooms are a bug of the caller and found at once in use.

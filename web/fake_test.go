@@ -194,6 +194,7 @@ func newNode(t *testing.T, change ...func(*Config)) *node {
 	t.Helper()
 	n := &node{ctl: newFakeController(), rollup: &fakeRollup{changed: make(chan struct{}, 1)}, importer: &fakeImporter{}, logged: &strings.Builder{}}
 	cfg := Default()
+	cfg.IsTracker = func(path string) bool { return path == "/js/plausible.js" }
 	cfg.Listen, cfg.DataDir = "127.0.0.1:0", t.TempDir()
 	cfg.Controller, cfg.Rollup, cfg.Importer = n.ctl, n.rollup, n.importer
 	cfg.Collect = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -63,24 +63,26 @@ func (s *Server) routes() []route {
 	}
 }
 
-// collectPaths are answered by room ingest, with its own limits, counters and cross-origin rules.
-var collectPaths = []string{"/api/event", "/api/clicks", "/p.gif"}
+const schemaPath = "/schema/hit.proto"
 
 // handler puts all routes together.
 func (s *Server) handler() http.Handler {
 	root := chi.NewRouter()
 	root.Use(s.recoverPanic, middleware.GetHead)
-	for _, path := range collectPaths {
-		root.Handle(path, s.cfg.Collect)
+	for _, path := range s.cfg.CollectPaths { // answered by room ingest, with its own limits, counters and cross-origin rules
+		if path != schemaPath {
+			root.Handle(path, s.cfg.Collect)
+		}
 	}
 	root.Group(func(r chi.Router) {
 		r.Use(s.measure, securityHeaders)
 		r.Get("/healthz", healthz)
 		r.Get("/readyz", s.readyz)
 		r.Get("/metrics", s.metricsRoute())
-		r.Get("/schema/hit.proto", s.hitSchema)
+		r.Get(schemaPath, s.hitSchema)
 		r.Get("/js/weir.js", s.tracker)
 		r.Get("/js/script.js", s.tracker)
+		r.Get("/js/*", s.otherScript)
 		r.Route("/api/v1", s.api)
 		r.Handle("/api/*", http.HandlerFunc(s.noSuchPath))
 		r.Get("/*", s.dashboard)

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"strconv"
 	"time"
+
+	"github.com/weir-analytics/weir/ingest"
 )
 
 // Config says how to run one node. Start from Default.
@@ -24,6 +26,11 @@ type Config struct {
 
 	Kafka          string // HOST:PORT of the Kafka listener
 	KafkaAdvertise string // HOST:PORT that clients are told to dial; empty: the address of the listener
+
+	ClientHeader string        // header in which a trusted proxy names the visitor's address, before all others; empty: none
+	Rules        ingest.Rules  // what is set apart as bots
+	Limits       ingest.Limits // how much one sender may send
+	DubSecret    string        // of Dub's webhook; never shown
 
 	RetainEvents time.Duration // how long hits are kept in the log; 0: for ever
 	GeoIP        string        // path of a country database; empty: the one in the binary
@@ -44,10 +51,13 @@ func Default() Config {
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 		DevAssets:      "dashboards/dist",
 		Kafka:          "127.0.0.1:9092",
+		Limits:         ingest.Default().Limits,
 		RetainEvents:   90 * 24 * time.Hour,
 		Now:            time.Now, Log: slog.New(slog.DiscardHandler),
 	}
 }
+
+const maxRate = 1e9 // a second; of room ingest
 
 // Validate says which flag has a wrong value, and what is allowed. What only a room can know it says itself in Open.
 func (c Config) Validate() error {
@@ -74,6 +84,17 @@ func (c Config) Validate() error {
 		}
 		if host, _, _ := net.SplitHostPort(c.KafkaAdvertise); host == "" {
 			return fmt.Errorf("--kafka-advertise: %q has no host, want HOST:PORT that clients can dial", c.KafkaAdvertise)
+		}
+	}
+	for _, rate := range []struct {
+		flag     string
+		a, burst float64
+	}{{"address", c.Limits.AddressRate, c.Limits.AddressBurst}, {"site", c.Limits.SiteRate, c.Limits.SiteBurst}} {
+		if !(rate.a >= 0 && rate.a <= maxRate) {
+			return fmt.Errorf("--%s-rate: %v, 0 (no limit) to %v are allowed", rate.flag, rate.a, float64(maxRate))
+		}
+		if rate.a > 0 && !(rate.burst >= 1 && rate.burst <= maxRate) {
+			return fmt.Errorf("--%s-burst: %v, 1 to %v are allowed", rate.flag, rate.burst, float64(maxRate))
 		}
 	}
 	if c.RetainEvents != 0 && c.RetainEvents < time.Hour {

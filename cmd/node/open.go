@@ -15,6 +15,7 @@ import (
 	"github.com/weir-analytics/weir/broker"
 	"github.com/weir-analytics/weir/dashboards"
 	"github.com/weir-analytics/weir/ingest"
+	"github.com/weir-analytics/weir/ingest/dialect"
 	"github.com/weir-analytics/weir/ingest/hit"
 	"github.com/weir-analytics/weir/raftfsm"
 	"github.com/weir-analytics/weir/rollup"
@@ -101,7 +102,8 @@ func (n *Node) openIngest() (*ingest.Ingest, error) {
 	cfg := ingest.Default()
 	cfg.Sites, cfg.Appender = n.ctl, appender{n.broker}
 	cfg.NodeID = n.cfg.NodeID
-	cfg.GeoIP, cfg.TrustedProxies = n.cfg.GeoIP, n.cfg.TrustedProxies
+	cfg.GeoIP, cfg.TrustedProxies, cfg.ClientHeader = n.cfg.GeoIP, n.cfg.TrustedProxies, n.cfg.ClientHeader
+	cfg.Rules, cfg.Limits, cfg.DubSecret = n.cfg.Rules, n.cfg.Limits, n.cfg.DubSecret
 	cfg.Now, cfg.Registry, cfg.Log = n.cfg.Now, n.reg, n.room("ingest")
 	i, err := ingest.New(cfg)
 	if err != nil {
@@ -135,8 +137,13 @@ func (n *Node) openRollup() (*rollup.Rollup, error) {
 func (n *Node) openWeb() (*web.Server, error) {
 	cfg := web.Default()
 	cfg.Listen, cfg.DataDir, cfg.MaxConns = n.cfg.HTTP, n.cfg.DataDir, n.cfg.HTTPMaxConnections
-	cfg.Controller, cfg.Rollup, cfg.Importer = n.ctl, counts{n.rollup}, importer{n.ingest}
+	cfg.Controller, cfg.Rollup, cfg.Importer = n.ctl, n.rollup, importer{n.ingest}
 	cfg.Collect, cfg.HitSchema = n.ingest.Handler(), []byte(hit.Schema())
+	cfg.CollectPaths = ingest.Paths()
+	cfg.IsTracker = func(path string) bool {
+		_, ok := dialect.PlausibleScript(path)
+		return ok
+	}
 	cfg.Dev = n.cfg.Dev
 	if assets, built := dashboards.Assets(); built {
 		cfg.Assets = assets

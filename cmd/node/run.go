@@ -65,7 +65,7 @@ func (n *Node) prepare(ctx context.Context) error {
 	if err := n.ctl.RegisterBroker(ctx, state.Broker{ID: n.cfg.NodeID, ServerID: n.ctl.ServerID(), Host: host, Port: port}); err != nil {
 		return fmt.Errorf("make this node's address known: %w", err)
 	}
-	for _, spec := range rollup.Topics() {
+	for _, spec := range append(rollup.Topics(), ingest.Topics()...) {
 		if err := n.ensureTopic(ctx, spec); err != nil {
 			return err
 		}
