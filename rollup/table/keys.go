@@ -16,7 +16,7 @@ import (
 //	'c' unit site(4) generation(4) report link start(8) partition(4) shard(2)   rows of a cell: bucket.AppendRows
 //	'g' unit partition(4) site(4)                                 generation of a site's cells, and up to where it is folded
 //	'd' partition(4) ...                                          what tally knows about identities: see identities.go
-const schema = 1
+const schema = 2
 
 func partKey(unit zone.Unit, partition int32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{'p', byte(unit)}, uint32(partition))
