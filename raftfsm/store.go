@@ -14,6 +14,8 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/weir-analytics/weir/internal/boltfile"
 )
 
 // lockWait is how long to wait for the file lock of another process that is just stopping.
@@ -38,20 +40,31 @@ type store struct {
 func openStore(path string, log *slog.Logger) (*store, error) {
 	os.Remove(path + ".compact") // of a compaction that was cut off
 	s := &store{path: path, log: log, closed: make(chan struct{})}
+	if err := boltfile.Check(path); err != nil {
+		return nil, s.openError(err)
+	}
 	return s, s.open()
 }
 
 func (s *store) open() error {
-	bolt, err := raftboltdb.New(raftboltdb.Options{Path: s.path, BoltOptions: &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType}})
+	err := boltfile.Guard(func() (err error) {
+		s.bolt, err = raftboltdb.New(raftboltdb.Options{Path: s.path, BoltOptions: &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType}})
+		return err
+	})
+	return s.openError(err)
+}
+
+// openError says what to do about an error of opening the file.
+func (s *store) openError(err error) error {
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return fmt.Errorf("%w (%s is locked)", ErrLocked, s.path)
-	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
-		return fmt.Errorf("open %s: %w: the file is damaged; restore the data directory from a backup", s.path, err)
+	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch),
+		errors.Is(err, boltfile.ErrDamaged):
+		return fmt.Errorf("open %s: %w: the file is damaged; restore the data directory from a backup. Nothing was changed", s.path, err)
 	case err != nil:
 		return fmt.Errorf("open %s: %w", s.path, err)
 	}
-	s.bolt = bolt
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"go.etcd.io/bbolt"
 	bbolterrors "go.etcd.io/bbolt/errors"
 
+	"github.com/weir-analytics/weir/internal/boltfile"
 	"github.com/weir-analytics/weir/raftfsm/state"
 )
 
@@ -74,15 +75,26 @@ func OpenSessions(path string, now time.Time, log *slog.Logger) (*Sessions, erro
 var errDamaged = errors.New("damaged")
 
 func openFile(path string, now time.Time, log *slog.Logger) (*Sessions, error) {
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: 5 * time.Second})
+	err := boltfile.Check(path)
+	var db *bbolt.DB
+	if err == nil {
+		err = boltfile.Guard(func() (err error) {
+			db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: 5 * time.Second})
+			return err
+		})
+	}
 	switch {
-	case errors.Is(err, bbolterrors.ErrInvalid), errors.Is(err, bbolterrors.ErrChecksum), errors.Is(err, bbolterrors.ErrVersionMismatch):
+	case errors.Is(err, boltfile.ErrDamaged), errors.Is(err, bbolterrors.ErrInvalid), errors.Is(err, bbolterrors.ErrChecksum), errors.Is(err, bbolterrors.ErrVersionMismatch):
 		return nil, fmt.Errorf("open sessions %s: %w: %w", path, errDamaged, err)
 	case err != nil:
 		return nil, fmt.Errorf("open sessions %s: %w", path, err)
 	}
 	s := &Sessions{db: db, log: log, byKey: map[sessionKey]session{}}
-	if err := s.load(now); err != nil {
+	err = boltfile.Guard(func() error { return s.load(now) })
+	if errors.Is(err, boltfile.ErrDamaged) {
+		return nil, fmt.Errorf("read sessions %s: %w: %w", path, errDamaged, err) // closing it might wait for ever
+	}
+	if err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("read sessions %s: %w", path, err)
 	}
