@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 
 	"github.com/hashicorp/raft"
@@ -27,9 +29,9 @@ type engines struct {
 }
 
 func openEngines(cfg Config) (*engines, error) {
-	hard, err := hardstate.Open(vfs.OS{}, filepath.Join(cfg.DataDir, "hardstate.wal"))
+	hard, err := openVotes(cfg.DataDir)
 	if err != nil {
-		return nil, fmt.Errorf("open the votes of the partitions: %w", err)
+		return nil, err
 	}
 	log := cfg.Log
 	if log == nil {
@@ -43,6 +45,30 @@ func openEngines(cfg Config) (*engines, error) {
 		shared: seglog.NewShared(seglog.Limits{}),
 		log:    log,
 	}, nil
+}
+
+// openVotes opens the file with the terms and votes of all partitions. A node that forgot them must not vote again: it could acknowledge
+// records that another majority does not have.
+func openVotes(dataDir string) (*hardstate.Store, error) {
+	const advice = "restore the data directory from a backup of one moment; nothing was changed"
+	path := filepath.Join(dataDir, "hardstate.wal")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		logs, err := filepath.Glob(filepath.Join(dataDir, "topics", "*", "*", "*.rix"))
+		if err != nil {
+			return nil, fmt.Errorf("look for partitions in %s: %w", dataDir, err)
+		}
+		if len(logs) > 0 {
+			return nil, fmt.Errorf("%s, the votes of the partitions, is missing, but there are partitions such as %s: %s", path, filepath.Dir(logs[0]), advice)
+		}
+	}
+	hard, err := hardstate.Open(vfs.OS{}, path)
+	if errors.Is(err, hardstate.ErrCorrupt) {
+		return nil, fmt.Errorf("open the votes of the partitions: %w: %s", err, advice)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the votes of the partitions: %w", err)
+	}
+	return hard, nil
 }
 
 // open opens one replica. It serves a moment later.

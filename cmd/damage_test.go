@@ -115,3 +115,76 @@ func refusedFetches(t *testing.T, n *testkit.Node) int {
 	}
 	return 0
 }
+
+func TestDamagedFilesOfTheNodeAreRefusedOrPutAside(t *testing.T) {
+	n := testkit.StartNode(t, "")
+	n.Run("", "site", "add", "still.example")
+	if err := n.Stop(30 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		file   string
+		damage func(path string) error
+		want   []string
+	}{
+		{"controller/raft.db", cut, []string{"raft.db", "damaged", "backup"}},
+		{"controller/raft.db", scribble, []string{"raft.db", "damaged", "backup"}},
+		{"hardstate.wal", func(path string) error { return os.Truncate(path, 0) }, []string{"hardstate.wal", "damaged", "backup"}},
+		{"hardstate.wal", os.Remove, []string{"hardstate.wal", "missing", "topics", "backup"}},
+	} {
+		path := filepath.Join(n.Dir, c.file)
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.damage(path); err != nil {
+			t.Fatal(err)
+		}
+		damaged, _ := os.ReadFile(path)
+		said := refused(t, "--data", n.Dir)
+		for _, want := range c.want {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s: it says %q, want %q in it", c.file, said, want)
+			}
+		}
+		if after, _ := os.ReadFile(path); !bytes.Equal(after, damaged) {
+			t.Errorf("%s was changed by the refused start", c.file)
+		}
+		if err := os.WriteFile(path, whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	sessions := filepath.Join(n.Dir, "web", "sessions.db")
+	if err := cut(sessions); err != nil {
+		t.Fatal(err)
+	}
+	n.Restart()
+	if log := n.Log(); !strings.Contains(log, "put aside") || !strings.Contains(log, "sessions.db.damaged") {
+		t.Errorf("nothing is said of the sessions:\n%s", log)
+	}
+	if out := n.Run("", "site", "list"); !strings.Contains(out, "still.example") {
+		t.Errorf("after it all:\n%s", out)
+	}
+}
+
+// cut takes the last half of a file away.
+func cut(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return os.Truncate(path, info.Size()/2&^4095)
+}
+
+// scribble overwrites every page of a database but the first two, which say how long it is.
+func scribble(path string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	for i := 8192; i < len(b); i++ {
+		b[i] ^= 0x5a
+	}
+	return os.WriteFile(path, b, 0o600)
+}

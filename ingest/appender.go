@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/weir-analytics/weir/raftfsm/state"
 )
@@ -11,6 +12,8 @@ import (
 var (
 	// ErrNotWritten is returned when none of the records was written nor will be. The batch may be tried again.
 	ErrNotWritten = errors.New("not written")
+	// ErrRefused is the ErrNotWritten of a partition that has stopped and will not take the batch in the next seconds either.
+	ErrRefused = fmt.Errorf("%w: refused", ErrNotWritten)
 	// ErrOutcomeUnknown is returned when the records may or may not be written, now or later. Trying again is safe for hits: they carry
 	// their identity, and repeats are dropped when counting.
 	ErrOutcomeUnknown = errors.New("not known whether it was written")

@@ -15,6 +15,9 @@ type partition struct {
 	number int32
 	wake   chan struct{} // capacity 1: a token means that there may be something to write
 
+	said   time.Time // when refused hits were logged last; of the run loop
+	unsaid int       // hits refused since
+
 	mu       sync.Mutex
 	full     []*batch // closed to new hits, in order
 	filling  *batch   // nil when there is none
@@ -125,11 +128,25 @@ func (p *partition) write(ctx context.Context, b *batch) {
 		p.finish(b, size, nil)
 		return
 	}
-	p.q.cfg.Log.Error("hits refused: the log did not take them", "topic", p.q.cfg.Topic, "partition", p.number, "hits", len(records), "err", err)
+	p.say(len(records), err)
 	p.fail(b, size, err)
 }
 
-// append tries until the batch is written or the time is over.
+// sayEvery is how often refused hits are logged: a partition that has stopped refuses every batch.
+const sayEvery = 10 * time.Second
+
+// say logs that hits were refused. Only the run loop calls it.
+func (p *partition) say(hits int, err error) {
+	p.unsaid += hits
+	now := time.Now()
+	if !p.said.IsZero() && now.Sub(p.said) < sayEvery {
+		return
+	}
+	p.q.cfg.Log.Error("hits refused: the log did not take them", "topic", p.q.cfg.Topic, "partition", p.number, "hits", p.unsaid, "err", err)
+	p.said, p.unsaid = now, 0
+}
+
+// append tries until the batch is written, the partition is known to take nothing, or the time is over.
 func (p *partition) append(ctx context.Context, records []Record) (base int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.q.cfg.AppendTimeout)
 	defer cancel()
@@ -140,6 +157,9 @@ func (p *partition) append(ctx context.Context, records []Record) (base int64, e
 			return base, nil
 		}
 		unknown = unknown || !errors.Is(err, ErrNotWritten)
+		if errors.Is(err, ErrRefused) && !unknown {
+			return 0, err
+		}
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:

@@ -118,6 +118,28 @@ func TestABatchWrittenInPartIsNotCalledUnwritten(t *testing.T) {
 	}
 }
 
+func TestAStoppedPartitionRefusesAtOnce(t *testing.T) {
+	f := start(t, func(c *Config) { c.AppendTimeout = time.Hour })
+	f.log.fail = func(int32, int) error { return fmt.Errorf("disk: %w", ErrRefused) }
+	for range 3 {
+		if w := f.send("POST", "/api/event", pageview); w.Code != 503 || w.Header().Get("X-Weir-Dropped") != "not-written" {
+			t.Errorf("got %d %v", w.Code, w.Header())
+		}
+	}
+	f.log.fail = func(_ int32, try int) error { // it was not said what became of the first attempt
+		if try == 4 {
+			return ErrOutcomeUnknown
+		}
+		if try < 7 {
+			return ErrRefused
+		}
+		return nil
+	}
+	if w := f.send("POST", "/api/event", pageview); w.Code != 202 {
+		t.Errorf("got %d %v", w.Code, w.Header())
+	}
+}
+
 func TestAFullQueueRefuses(t *testing.T) {
 	f := start(t, func(c *Config) { c.QueueBytes = 1 << 20; c.AppendTimeout = time.Minute })
 	f.log.gate = make(chan struct{})

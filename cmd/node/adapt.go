@@ -29,6 +29,8 @@ func (a appender) Append(ctx context.Context, topic string, partition int32, rec
 		return base, nil
 	case errors.Is(err, replica.ErrOutcomeUnknown):
 		return 0, fmt.Errorf("%w: %w", ingest.ErrOutcomeUnknown, err)
+	case errors.Is(err, replica.ErrStopped):
+		return 0, fmt.Errorf("%w: %w", ingest.ErrRefused, err)
 	}
 	return 0, fmt.Errorf("%w: %w", ingest.ErrNotWritten, err)
 }
