@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -102,20 +103,34 @@ func (a *api) send(ctx context.Context, method, path string, header http.Header,
 	}
 	res, err := a.http.Do(req)
 	if err != nil {
-		var wrapped *url.Error
-		if errors.As(err, &wrapped) {
-			err = wrapped.Err
-		}
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			return nil, fmt.Errorf("no node listens at %s: start it, or name its address with --url or WEIR_URL (%w)", a.where, err)
-		}
-		return nil, fmt.Errorf("ask %s: %w", a.where, err)
+		return nil, a.noAnswer(err)
 	}
 	if res.StatusCode < 300 {
 		return res, nil
 	}
 	defer res.Body.Close()
 	return nil, a.readError(res)
+}
+
+// errWentAway is returned when the connection broke after it was made: it is not known what became of the request.
+var errWentAway = errors.New("the node went away before it had answered")
+
+// noAnswer words why there is no answer, without the addresses that a person did not type.
+func (a *api) noAnswer(err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	var op *net.OpError
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("no node listens at %s: start it, or name its address with --url or WEIR_URL (%w)", a.where, err)
+	case errors.As(err, &op) && (op.Op == "read" || op.Op == "write"):
+		return fmt.Errorf("ask %s: %w (%w)", a.where, errWentAway, op.Err)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("ask %s: %w", a.where, errWentAway)
+	}
+	return fmt.Errorf("ask %s: %w", a.where, err)
 }
 
 const maxErrorBody = 64 << 10 // bytes; an error of the API is far smaller, a page of some proxy may not be
@@ -130,8 +145,33 @@ func (a *api) readError(res *http.Response) error {
 	return &apiError{Status: res.StatusCode, Message: fmt.Sprintf("%s answered %s, which is no answer of weir: is that its address?", a.where, res.Status)}
 }
 
-// call sends in as JSON, unless it is nil, and decodes the answer into out, unless that is nil.
+// unavailablePatience is how long a node is asked again that says that it has done nothing yet, as one that is starting does.
+const unavailablePatience = 15 * time.Second
+
+// call sends in as JSON, unless it is nil, and decodes the answer into out, unless that is nil. It asks again for a while when the node says
+// that nothing was done.
 func (a *api) call(ctx context.Context, method, path string, in, out any) error {
+	began := time.Now()
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		err := a.callOnce(ctx, method, path, in, out)
+		var answer *apiError
+		if !errors.As(err, &answer) || answer.Status != http.StatusServiceUnavailable || answer.Code != "unavailable" || time.Since(began) > unavailablePatience {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// await waits until the node answers the API, for a request that can't be sent a second time.
+func (a *api) await(ctx context.Context) error {
+	return a.call(ctx, http.MethodGet, "/api/v1/attribution", nil, nil)
+}
+
+func (a *api) callOnce(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
 	header := http.Header{}
 	if in != nil {

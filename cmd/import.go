@@ -101,7 +101,13 @@ func importFile(ctx context.Context, a *api, site, name string, wait bool, stdin
 	if wait {
 		q.Set("wait", "1")
 	}
+	if err := a.await(ctx); err != nil {
+		return importLine{}, nil, err
+	}
 	res, err := a.send(ctx, http.MethodPost, sitePath(site)+"/import?"+q.Encode(), header, body)
+	if errors.Is(err, errWentAway) {
+		err = fmt.Errorf("%w; send the file again: what was accepted is not counted twice", err)
+	}
 	if err != nil {
 		return importLine{}, nil, err
 	}

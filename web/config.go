@@ -80,6 +80,8 @@ type Config struct {
 	CollectPaths []string               // the routes that Collect answers, as patterns of chi
 	IsTracker    func(path string) bool // whether a path below /js/ beside our own two is answered with the tracker
 
+	// Started is closed once Controller shows what the cluster agreed on; until then the API answers 503. nil stands for one that is closed.
+	Started     <-chan struct{}
 	Checks      []Check
 	Status      func() Status
 	Attribution []Attribution

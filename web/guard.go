@@ -95,3 +95,18 @@ func (s *Server) hitSchema(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-cache")
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(s.cfg.HitSchema))
 }
+
+// onceStarted answers 503 until the cluster state is known: before that every site is missing and every password wrong.
+func (s *Server) onceStarted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.cfg.Started != nil {
+			select {
+			case <-s.cfg.Started:
+			default:
+				reply.Fail(w, r, s.cfg.Log, reply.Busy(time.Second, "the node is still starting; nothing was done, try again"))
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}

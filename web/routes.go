@@ -91,6 +91,7 @@ func (s *Server) handler() http.Handler {
 }
 
 func (s *Server) api(r chi.Router) {
+	r.Use(s.onceStarted)
 	r.NotFound(s.noSuchPath)
 	r.MethodNotAllowed(s.methodNotAllowed)
 	for _, one := range s.routes() {

@@ -151,6 +151,7 @@ func (n *Node) openWeb() (*web.Server, error) {
 	if n.cfg.Dev {
 		cfg.Assets = os.DirFS(n.cfg.DevAssets)
 	}
+	cfg.Started = n.ctl.Ready()
 	cfg.Checks = []web.Check{
 		web.ReadyWhen("controller", n.ctl.Ready(), "the cluster state is not read yet"),
 		web.ReadyWhen("log", n.broker.Ready(), "partitions are being opened"),
