@@ -59,6 +59,9 @@ func (r *Rollup) Query(ctx context.Context, q Query) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	if behind, known, empty := r.table.Behind(); behind > 0 || !known && empty {
+		return Answer{}, ErrBehind
+	}
 	view := r.table.View()
 	defer view.Close()
 	if err := p.bound(view, q); err != nil {

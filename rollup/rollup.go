@@ -111,10 +111,20 @@ func (r *Rollup) Run(ctx context.Context) error {
 
 // Ready says whether counting runs, and if not, what it waits for.
 func (r *Rollup) Ready() (bool, string) {
-	if r.ready.Load() {
-		return true, ""
+	if !r.ready.Load() {
+		return false, "counting waits for the topics of the log"
 	}
-	return false, "counting waits for the topics of the log"
+	if err := r.table.Damaged(); err != nil {
+		return false, err.Error()
+	}
+	behind, known, _ := r.table.Behind()
+	switch {
+	case !known:
+		return false, "the table of counts waits for the log to say where it ends"
+	case behind > 0:
+		return false, fmt.Sprintf("the table of counts is being read from the log: %d records to go", behind)
+	}
+	return true, ""
 }
 
 // Close closes the table. Run must have returned.

@@ -63,6 +63,7 @@ func (t *Table) commit(id partID, p *part, n int) error {
 	if err := batch.Commit(pebble.NoSync); err != nil {
 		return fmt.Errorf("write the table of counts: %w", err)
 	}
+	t.dirty.Store(true)
 	t.metrics.records.WithLabelValues(id.unit.String()).Add(float64(n))
 	p.state = next
 	p.pending = append(p.pending[:0:0], p.pending[n:]...)
@@ -141,15 +142,15 @@ func (t *Table) foldedTo(key []byte) (int64, error) {
 		return -1, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("read the table of counts: %w", err)
+		return 0, t.condemn(fmt.Errorf("read the table of counts: %w", err))
 	}
 	defer closer.Close()
 	if len(value) < 2 {
-		return 0, fmt.Errorf("%w: cell %x", ErrDamaged, key)
+		return 0, t.condemn(fmt.Errorf("%w: cell %x", ErrDamaged, key))
 	}
 	n, size := binary.Uvarint(value[1:])
 	if size <= 0 {
-		return 0, fmt.Errorf("%w: cell %x", ErrDamaged, key)
+		return 0, t.condemn(fmt.Errorf("%w: cell %x", ErrDamaged, key))
 	}
 	return int64(n), nil
 }

@@ -105,6 +105,7 @@ func (s Identities) Save(partition int32, change tally.Change) error {
 	if err := batch.Set(identityPrefix(partition, 'p'), position, nil); err != nil {
 		return wrapWrite(err)
 	}
+	s.t.dirty.Store(true)
 	return wrapWrite(batch.Commit(pebble.NoSync))
 }
 

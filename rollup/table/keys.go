@@ -16,7 +16,10 @@ import (
 //	'c' unit site(4) generation(4) report link start(8) partition(4) shard(2)   rows of a cell: bucket.AppendRows
 //	'g' unit partition(4) site(4)                                 generation of a site's cells, and up to where it is folded
 //	'd' partition(4) ...                                          what tally knows about identities: see identities.go
-const schema = 2
+//
+// schema grows with every change of a key or of a value, also of one that another package writes, such as bucket.AppendRows: a table of
+// another schema is made again from the log.
+const schema = 3
 
 func partKey(unit zone.Unit, partition int32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{'p', byte(unit)}, uint32(partition))

@@ -65,10 +65,13 @@ func (t *Table) Minutes(partition int32) (View, bucket.Progress, bool) {
 }
 
 // View is the table at one moment. Close it soon.
-type View struct{ snapshot *pebble.Snapshot }
+type View struct {
+	t        *Table
+	snapshot *pebble.Snapshot
+}
 
 // View returns the table as it is now.
-func (t *Table) View() View { return View{t.db.NewSnapshot()} }
+func (t *Table) View() View { return View{t, t.db.NewSnapshot()} }
 
 // Close lets go of the view.
 func (v View) Close() { _ = v.snapshot.Close() }
@@ -91,7 +94,7 @@ func (v View) Walk(r Range, f func(start int64, partition int32, rows *bucket.Ro
 	prefix := reportPrefix(nil, r.Unit, r.Site, r.Generation, r.Report, r.Link)
 	from := appendStart(append([]byte(nil), prefix...), r.From)
 	to := appendStart(append([]byte(nil), prefix...), r.To)
-	return scan(v.snapshot, from, to, func(key, value []byte) error {
+	return v.t.condemn(scan(v.snapshot, from, to, func(key, value []byte) error {
 		start, partition, _, err := parseTail(key)
 		if err != nil {
 			return err
@@ -104,7 +107,7 @@ func (v View) Walk(r Range, f func(start int64, partition int32, rows *bucket.Ro
 			return fmt.Errorf("%w: key %x", ErrDamaged, key)
 		}
 		return nil
-	})
+	}))
 }
 
 // Cursor is where a walk over the cells of a site is. The zero Cursor is at the beginning.
@@ -119,7 +122,7 @@ func (v View) Cells(unit zone.Unit, site, generation uint32, after Cursor, f fun
 		from = append(append([]byte(nil), after...), 0)
 	}
 	next = after
-	err = scan(v.snapshot, from, upTo(prefix), func(key, value []byte) error {
+	err = v.t.condemn(scan(v.snapshot, from, upTo(prefix), func(key, value []byte) error {
 		id, err := parseKey(key)
 		if err != nil {
 			return err
@@ -134,7 +137,7 @@ func (v View) Cells(unit zone.Unit, site, generation uint32, after Cursor, f fun
 			return errStop
 		}
 		return nil
-	})
+	}))
 	if errors.Is(err, errStop) {
 		return next, false, nil
 	}
@@ -153,13 +156,13 @@ func (v View) Sites(unit zone.Unit) (map[uint32][]uint32, error) {
 	for ok := iter.First(); ok; {
 		id, err := parseKey(iter.Key())
 		if err != nil {
-			return nil, errors.Join(err, iter.Close())
+			return nil, v.t.condemn(errors.Join(err, iter.Close()))
 		}
 		sites[id.SiteID] = append(sites[id.SiteID], id.Generation)
 		ok = iter.SeekGE(upTo(sitePrefix(nil, unit, id.SiteID, id.Generation)))
 	}
 	if err := iter.Close(); err != nil {
-		return nil, fmt.Errorf("read the table of counts: %w", err)
+		return nil, v.t.condemn(fmt.Errorf("read the table of counts: %w", err))
 	}
 	return sites, nil
 }
@@ -180,5 +183,5 @@ func (v View) Bounds(unit zone.Unit, site, generation uint32, report string) (fi
 	if closed := iter.Close(); err == nil && closed != nil {
 		err = fmt.Errorf("read the table of counts: %w", closed)
 	}
-	return first, last, ok, err
+	return first, last, ok, v.t.condemn(err)
 }

@@ -13,6 +13,16 @@ import (
 
 // Run fills the table from the log until ctx ends, starting over by itself after errors. It returns only the cause of ctx.
 func (t *Table) Run(ctx context.Context) error {
+	flushed := make(chan struct{})
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		defer close(flushed)
+		t.flushNowAndThen(ctx)
+	}()
+	defer func() {
+		cancel(nil)
+		<-flushed
+	}()
 	for {
 		err := t.follow(ctx)
 		if ctx.Err() != nil {
@@ -28,10 +38,46 @@ func (t *Table) Run(ctx context.Context) error {
 	}
 }
 
+// flushEvery bounds how much is read again from the log after a crash.
+const flushEvery = 30 * time.Second
+
+func (t *Table) flushNowAndThen(ctx context.Context) {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if !t.dirty.Swap(false) {
+				continue
+			}
+			if err := t.flush(ctx); err != nil && ctx.Err() == nil {
+				t.cfg.Logger.Warn("the table of counts could not be brought to the disk", "err", err)
+			}
+		}
+	}
+}
+
+// flush brings what is in memory to the disk. On a full disk that takes until there is room, so ctx bounds it.
+func (t *Table) flush(ctx context.Context) error {
+	done, err := t.db.AsyncFlush()
+	if err != nil {
+		return fmt.Errorf("write the table of counts: %w", err)
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // follow reads all partitions of the topics from where the table is.
 func (t *Table) follow(ctx context.Context) error {
 	units := map[string]zone.Unit{}
 	from := map[string]map[int32]kgo.Offset{}
+	ends := map[partID]int64{}
 	client, err := t.cfg.Log.Client()
 	if err != nil {
 		return err
@@ -43,12 +89,16 @@ func (t *Table) follow(ctx context.Context) error {
 			client.Close()
 			return err
 		}
+		for partition, b := range bounds {
+			ends[partID{unit, partition}] = b.End
+		}
 		if from[topic], err = t.positions(unit, topic, bounds); err != nil {
 			client.Close()
 			return err
 		}
 	}
 	client.Close()
+	t.aim(ends)
 
 	client, err = t.cfg.Log.Client(
 		kgo.ConsumePartitions(from),
@@ -94,4 +144,41 @@ func (t *Table) positions(unit zone.Unit, topic string, bounds map[int32]feed.Bo
 		from[partition] = kgo.NewOffset().At(p.readTo)
 	}
 	return from, nil
+}
+
+// aim notes where the topics ended when they were first asked after the start.
+func (t *Table) aim(ends map[partID]int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.aims == nil {
+		t.aims = ends
+	}
+}
+
+// Behind says how many offsets of the topics, as they were at the start, the table has yet to read. known is false while the topics have
+// not said where they end, and empty then says that the table holds nothing.
+func (t *Table) Behind() (offsets int64, known, empty bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id, end := range t.aims {
+		p := t.part(id)
+		if behind := end - max(p.next, p.readTo); behind > 0 {
+			offsets += behind
+		} else {
+			delete(t.aims, id)
+		}
+	}
+	empty = true
+	for _, p := range t.parts {
+		empty = empty && p.next == 0
+	}
+	return offsets, t.aims != nil, empty
+}
+
+// Damaged returns the damage that was found while the table was read, or nil.
+func (t *Table) Damaged() error {
+	if err := t.bad.Load(); err != nil {
+		return *err
+	}
+	return nil
 }

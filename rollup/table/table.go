@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -36,6 +38,11 @@ type Table struct {
 	mu      sync.Mutex
 	parts   map[partID]*part
 	changed chan struct{} // closed at the next change of any part
+
+	aims map[partID]int64 // where the topics ended at the start, of the parts that have not got there; guarded by mu
+
+	dirty atomic.Bool           // something is in memory only
+	bad   atomic.Pointer[error] // what was found to be damaged
 
 	watchMu  sync.Mutex
 	watchers map[uint32]map[chan struct{}]struct{}
@@ -85,6 +92,9 @@ func Open(cfg Config) (*Table, error) {
 		MaxOpenFiles:                256,
 		FormatMajorVersion:          pebble.FormatNewest,
 		Logger:                      storeLog{cfg.Logger},
+		// Memory tables reach the disk whole and in order, so without a log of its own the store holds, after any kind of stop, what the
+		// table was at one earlier moment: counts with the positions they belong to. The rest is read again from the topics.
+		DisableWAL: true,
 	}
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
@@ -94,27 +104,10 @@ func Open(cfg Config) (*Table, error) {
 		return nil, err
 	}
 	t := &Table{cfg: cfg, db: db, metrics: cfg.Metrics, changed: make(chan struct{}), watchers: map[uint32]map[chan struct{}]struct{}{}}
-	if err := t.start(); err != nil {
+	if err := t.loadParts(); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return t, nil
-}
-
-// start checks the schema and reads the positions.
-func (t *Table) start() error {
-	version, err := t.get([]byte{'v'})
-	if err != nil {
-		return err
-	}
-	if len(version) != 1 || version[0] != schema {
-		if err := t.db.DeleteRange([]byte{0}, []byte{255}, pebble.NoSync); err != nil {
-			return fmt.Errorf("empty the table of counts: %w", err)
-		}
-		if err := t.db.Set([]byte{'v'}, []byte{schema}, pebble.NoSync); err != nil {
-			return fmt.Errorf("mark the table of counts: %w", err)
-		}
-	}
-	return t.loadParts()
 }
 
 func (t *Table) loadParts() error {
@@ -163,8 +156,13 @@ func (s *state) parse(id partID, value []byte) error {
 	return nil
 }
 
-// Close closes the store. Run must have returned.
+// Close brings what is in memory to the disk and closes the store. Run must have returned.
 func (t *Table) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := t.flush(ctx); err != nil {
+		t.cfg.Logger.Warn("the last counts are read again from the log at the next start", "err", err)
+	}
 	if err := t.db.Close(); err != nil {
 		return fmt.Errorf("close the table of counts: %w", err)
 	}
@@ -274,7 +272,7 @@ func (t *Table) get(key []byte) ([]byte, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the table of counts: %w", err)
+		return nil, t.condemn(fmt.Errorf("read the table of counts: %w", err))
 	}
 	defer closer.Close()
 	return append([]byte{}, value...), nil
@@ -282,7 +280,7 @@ func (t *Table) get(key []byte) ([]byte, error) {
 
 // scan calls f with all keys of a prefix, in order. Key and value are valid during the call.
 func (t *Table) scan(prefix []byte, f func(key, value []byte) error) error {
-	return scan(t.db, prefix, upTo(prefix), f)
+	return t.condemn(scan(t.db, prefix, upTo(prefix), f))
 }
 
 func scan(r pebble.Reader, from, to []byte, f func(key, value []byte) error) error {

@@ -18,6 +18,8 @@ func fromRollup(err error) *Error {
 		return Invalid(invalid.Field, "%s", invalid.Error())
 	case errors.Is(err, rollup.ErrNoSite):
 		return NotFound("the site was deleted")
+	case errors.Is(err, rollup.ErrBehind):
+		return Busy(time.Second, "%s", rollup.ErrBehind)
 	}
 	return nil
 }
