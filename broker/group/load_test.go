@@ -65,7 +65,9 @@ func TestMembersThatLeaveOnACleanStopAreNotMissedAfterwards(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mt := newMemTopic(1)
 		var log bytes.Buffer
-		n := start(t, mt, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})) })
+		n := start(t, mt, func(c *Config) {
+			c.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		})
 		ids, _ := n.stable(joinReq(""), joinReq(""))
 		gate := make(chan struct{})
 		n.part.set(func() { n.part.appendGo = gate })
