@@ -57,7 +57,7 @@ tools: # Debian packages of the tests: kcat and a browser. Without root the test
 .PHONY: test
 test: tools build ## everything the tests need, and all tests
 	go vet ./...
-	set -o pipefail; WEIR_BIN=$(abspath bin/weir) go test ./... 2>&1 | tee go-test.out
+	set -o pipefail; WEIR_BIN=$(abspath bin/weir) go test -timeout 20m ./... 2>&1 | tee go-test.out
 	cd dashboards && npm run check && npm test
 	cd dashboards && WEIR_BIN=$(abspath bin/weir) npm run e2e
 

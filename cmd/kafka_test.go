@@ -1,12 +1,15 @@
 package cmd
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weir-analytics/weir/internal/testkit"
 )
@@ -148,4 +151,59 @@ func TestUsersAndTokens(t *testing.T) {
 	if _, said, err := testkit.Exec(t, testkit.Binary(t), "", env, "stats", "shop.example"); err == nil || !strings.Contains(said, "WEIR_TOKEN") {
 		t.Errorf("a removed token: %v, %s", err, said)
 	}
+}
+
+// Two members of a group split the partitions, and when one dies the other takes over what it had.
+func TestAGroupOfTwoSplitsAndTakesOver(t *testing.T) {
+	n := testkit.StartNode(t, "")
+	n.Run("", "topics", "create", "jobs", "--partitions", "4")
+	ctx := t.Context()
+	join := func(name string) *kgo.Client {
+		client, err := kgo.NewClient(kgo.InstanceID(name), kgo.SeedBrokers(n.Kafka), kgo.ConsumerGroup("workers"), kgo.ConsumeTopics("jobs"),
+			kgo.SessionTimeout(6*time.Second), kgo.HeartbeatInterval(500*time.Millisecond), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(client.Close)
+		return client
+	}
+	first, second := join("first"), join("second")
+	producer, err := kgo.NewClient(kgo.SeedBrokers(n.Kafka), kgo.DefaultProduceTopic("jobs"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer producer.Close()
+	// read polls a member for a moment and notes which partitions it got records of.
+	read := func(client *kgo.Client, got map[int32]int) {
+		pollCtx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+		defer cancel()
+		client.PollFetches(pollCtx).EachRecord(func(r *kgo.Record) { got[r.Partition]++ })
+	}
+	send := func() {
+		t.Helper()
+		for p := range int32(4) {
+			if err := producer.ProduceSync(ctx, &kgo.Record{Partition: p, Value: []byte("job")}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	testkit.Wait(t, "both members to get two partitions each", 30*time.Second, func() bool {
+		send()
+		a, b := map[int32]int{}, map[int32]int{}
+		read(first, a)
+		read(second, b)
+		for p := range a {
+			if b[p] > 0 {
+				return false // around a rebalance both may see a partition
+			}
+		}
+		return len(a) == 2 && len(b) == 2
+	})
+	first.Close() // a member with a name does not say good-bye: it is as good as dead, and its session ends after 6 s
+	testkit.Wait(t, "the other member to get all partitions", 30*time.Second, func() bool {
+		send()
+		got := map[int32]int{}
+		read(second, got)
+		return len(got) == 4
+	})
 }

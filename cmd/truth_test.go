@@ -239,7 +239,7 @@ func TestEveryLineIsCountedOrRefused(t *testing.T) {
 			lines++
 		}
 		var doc importLine
-		out := n.Run("", "import", "--json", "--site", "logs.example", path)
+		out := n.Run("", "import", "--json", "--no-wait", "--site", "logs.example", path)
 		if err := json.Unmarshal([]byte(out), &doc); err != nil {
 			t.Fatal(err)
 		}
