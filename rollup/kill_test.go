@@ -167,7 +167,7 @@ func (b *bench) recount() {
 		b.ends[partition] = bound.End
 	}
 	b.oracle = oracle.New(zones)
-	err = b.room.log.Read(context.Background(), TopicEvents, ranges, func(r *kgo.Record) error {
+	_, err = b.room.log.Read(context.Background(), TopicEvents, ranges, func(r *kgo.Record) error {
 		var h hit.Hit
 		if err := hit.Parse(r.Value, &h); err != nil {
 			return err

@@ -53,6 +53,8 @@ type Rollup struct {
 	ends  *ends
 	ready atomic.Bool
 
+	counting atomic.Pointer[[]*feed.Feed] // once Run has begun to count
+
 	partitions atomic.Int32 // of each topic; Partitions until the log has said another number
 }
 
@@ -92,16 +94,16 @@ func (r *Rollup) Run(ctx context.Context) error {
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
+	counting := []*feed.Feed{feed.New(feed.Config{Log: r.log, Group: GroupTally, Topic: TopicEvents, Open: r.tally.Open, Member: r.cfg.Member, Metrics: r.feeds})}
+	for _, f := range r.folds {
+		counting = append(counting, feed.New(feed.Config{Log: r.log, Group: unitGroups[f.Unit], Topic: TopicDeltas, Open: f.Open, Member: r.cfg.Member,
+			Metrics: r.feeds, Codec: kgo.ZstdCompression()})) // cells are text that repeats much: half the bytes of lz4
+	}
+	r.counting.Store(&counting)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return r.table.Run(ctx) })
-	group.Go(func() error {
-		return feed.New(feed.Config{Log: r.log, Group: GroupTally, Topic: TopicEvents, Open: r.tally.Open, Member: r.cfg.Member, Metrics: r.feeds}).Run(ctx)
-	})
-	for _, f := range r.folds {
-		group.Go(func() error {
-			return feed.New(feed.Config{Log: r.log, Group: unitGroups[f.Unit], Topic: TopicDeltas, Open: f.Open, Member: r.cfg.Member, Metrics: r.feeds,
-				Codec: kgo.ZstdCompression()}).Run(ctx) // cells are text that repeats much: half the bytes of lz4
-		})
+	for _, f := range counting {
+		group.Go(func() error { return f.Run(ctx) })
 	}
 	group.Go(func() error { return r.ends.run(ctx, r.log) })
 	r.ready.Store(true)
@@ -123,6 +125,13 @@ func (r *Rollup) Ready() (bool, string) {
 		return false, "the table of counts waits for the log to say where it ends"
 	case behind > 0:
 		return false, fmt.Sprintf("the table of counts is being read from the log: %d records to go", behind)
+	}
+	if feeds := r.counting.Load(); feeds != nil {
+		for _, f := range *feeds {
+			for partition, err := range f.Sick() {
+				return false, fmt.Sprintf("partition %d is not counted, the others are: %s", partition, err)
+			}
+		}
 	}
 	return true, ""
 }

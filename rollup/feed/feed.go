@@ -25,10 +25,11 @@ type Worker interface {
 	Position() int64
 }
 
-// Start is a worker and the offset at which it wants its first record.
+// Start is a worker and the offset at which it wants its first record, or why the partition cannot be counted now.
 type Start struct {
 	Worker Worker
 	Offset int64
+	Err    error
 }
 
 // Config says what a feed does.
@@ -49,7 +50,10 @@ type Config struct {
 }
 
 // Feed is one member of a consumer group. Make it with New and call Run once.
-type Feed struct{ cfg Config }
+type Feed struct {
+	cfg  Config
+	sick *sick
+}
 
 // New returns a feed.
 func New(cfg Config) *Feed {
@@ -62,8 +66,11 @@ func New(cfg Config) *Feed {
 	if cfg.Metrics == nil {
 		cfg.Metrics = NewMetrics(nil)
 	}
-	return &Feed{cfg: cfg}
+	return &Feed{cfg: cfg, sick: newSick(cfg)}
 }
+
+// Sick returns the partitions that are not counted, and why.
+func (f *Feed) Sick() map[int32]error { return f.sick.all() }
 
 // Run reads, counts and publishes until ctx ends. It starts over by itself after errors of any kind, and says so in the log; it returns
 // only the cause of ctx.
@@ -71,7 +78,7 @@ func (f *Feed) Run(ctx context.Context) error {
 	log := f.cfg.Log.Logger.With("group", f.cfg.Group)
 	for tries := 0; ; tries++ {
 		began := time.Now()
-		err := runSession(ctx, f.cfg)
+		err := runSession(ctx, f.cfg, f.sick)
 		if ctx.Err() != nil {
 			f.leave()
 			return context.Cause(ctx)
@@ -79,11 +86,18 @@ func (f *Feed) Run(ctx context.Context) error {
 		if time.Since(began) > time.Minute {
 			tries = 0
 		}
+		var one *partitionError
+		if errors.As(err, &one) {
+			f.sick.failed(one.partition, one.err, time.Now())
+		}
 		wait := backoff(tries) + rand.N(50*time.Millisecond)
 		f.cfg.Metrics.restarts.WithLabelValues(f.cfg.Group).Inc()
-		if errors.Is(err, ErrLostRace) {
+		switch {
+		case errors.Is(err, ErrLostRace):
 			log.Info("another member counts a partition of ours: starting over", "err", err)
-		} else {
+		case errors.Is(err, errWell):
+			log.Info("a partition can be counted again", "err", err)
+		case one == nil || f.sick.speak(one.partition, time.Now()):
 			log.Warn("counting starts over from the log", "err", err, "wait", wait)
 		}
 		select {

@@ -23,12 +23,14 @@ const (
 // session is one life of a member: a client, and a worker for each partition it was assigned.
 type session struct {
 	cfg    Config
+	sick   *sick
 	client *kgo.Client
 	cancel context.CancelCauseFunc
 	placed placement
 
 	mu         sync.Mutex // held while workers are called or exchanged
 	seats      map[int32]*seat
+	out        map[int32]bool // assigned and left out
 	lastCommit time.Time
 }
 
@@ -41,10 +43,10 @@ type seat struct {
 }
 
 // runSession lives until ctx ends or something goes wrong, and returns what did.
-func runSession(ctx context.Context, cfg Config) (err error) {
+func runSession(ctx context.Context, cfg Config, sick *sick) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s := &session{cfg: cfg, cancel: cancel, seats: map[int32]*seat{}, placed: placement{wake: make(chan struct{}, 1)}}
+	s := &session{cfg: cfg, sick: sick, out: map[int32]bool{}, cancel: cancel, seats: map[int32]*seat{}, placed: placement{wake: make(chan struct{}, 1)}}
 	var static []kgo.Opt
 	if cfg.Member != "" {
 		static = append(static, kgo.InstanceID(cfg.Member))
@@ -77,6 +79,10 @@ func runSession(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer s.close()
+	var retries sync.WaitGroup
+	retries.Go(func() { s.retry(ctx) })
+	defer retries.Wait()
+	defer cancel(nil)
 	for {
 		if err := s.step(ctx); err != nil {
 			if cause := context.Cause(ctx); cause != nil {
@@ -113,7 +119,10 @@ func (s *session) step(ctx context.Context) error {
 	}
 	for _, fe := range fetches.Errors() {
 		if !errors.Is(fe.Err, context.DeadlineExceeded) {
-			return fmt.Errorf("read topic %s partition %d: %w", fe.Topic, fe.Partition, fe.Err)
+			if fe.Partition < 0 || fe.Topic == "" {
+				return fmt.Errorf("read topic %s: %w", s.cfg.Topic, fe.Err)
+			}
+			return &partitionError{fe.Partition, fmt.Errorf("read topic %s: %w", fe.Topic, fe.Err)}
 		}
 	}
 	s.mu.Lock()
@@ -153,7 +162,7 @@ func (s *session) work(ctx context.Context) error {
 			}
 			n, err := st.worker.Add(ctx, st.pending, time.Now())
 			if err != nil {
-				return fmt.Errorf("partition %d: %w", st.partition, err)
+				return &partitionError{st.partition, err}
 			}
 			s.cfg.Metrics.records.WithLabelValues(s.cfg.Group).Add(float64(n))
 			st.pending = st.pending[n:]
@@ -186,7 +195,7 @@ func (s *session) flush(ctx context.Context, full map[int32]bool) error {
 		}
 		records, err := st.worker.Flush(now)
 		if err != nil {
-			return fmt.Errorf("partition %d: %w", st.partition, err)
+			return &partitionError{st.partition, err}
 		}
 		if len(records) == 0 {
 			continue
@@ -207,8 +216,9 @@ func (s *session) flush(ctx context.Context, full map[int32]bool) error {
 	s.cfg.Metrics.observeFlush(s.cfg.Group, count, time.Since(now))
 	for _, p := range parts {
 		if err := p.seat.worker.Flushed(p.records, time.Now()); err != nil {
-			return fmt.Errorf("partition %d: %w", p.seat.partition, err)
+			return &partitionError{p.seat.partition, err}
 		}
+		s.sick.well(p.seat.partition)
 	}
 	return nil
 }
@@ -221,7 +231,7 @@ func (s *session) publish(ctx context.Context, records []*kgo.Record) error {
 		s.client.Produce(ctx, r, func(r *kgo.Record, err error) {
 			if err != nil {
 				select {
-				case failed <- fmt.Errorf("publish to topic %s partition %d: %w", r.Topic, r.Partition, err):
+				case failed <- &partitionError{r.Partition, fmt.Errorf("publish to topic %s: %w", r.Topic, err)}:
 				default:
 				}
 			}
@@ -248,9 +258,14 @@ func (s *session) publish(ctx context.Context, records []*kgo.Record) error {
 
 // assign is called by the client with the partitions that came to this member, and returns where to read on.
 func (s *session) assign(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	var partitions []int32
+	var partitions, out []int32
+	now := time.Now()
 	for partition := range offsets[s.cfg.Topic] {
-		partitions = append(partitions, partition)
+		if s.sick.waiting(partition, now) {
+			out = append(out, partition)
+		} else {
+			partitions = append(partitions, partition)
+		}
 	}
 	slices.Sort(partitions)
 	starts, err := s.cfg.Open(ctx, partitions)
@@ -260,8 +275,35 @@ func (s *session) assign(ctx context.Context, offsets map[string]map[int32]kgo.O
 		}
 		return nil, err
 	}
+	now = time.Now()
+	var early error
+	for partition, start := range starts {
+		switch {
+		case start.Err == nil:
+			s.sick.opened(partition, now)
+			continue
+		case s.sick.failed(partition, start.Err, now):
+			out = append(out, partition)
+			if s.sick.speak(partition, now) {
+				s.cfg.Log.Logger.Error("a partition cannot be counted and is left out, the others go on; it is tried again by itself",
+					"group", s.cfg.Group, "topic", s.cfg.Topic, "partition", partition, "err", start.Err)
+			}
+		default:
+			early = &partitionError{partition, fmt.Errorf("find the position: %w", start.Err)}
+		}
+		delete(starts, partition)
+	}
+	if early != nil {
+		s.cancel(early)
+		return nil, early
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, partition := range out {
+		s.out[partition] = true
+		offsets[s.cfg.Topic][partition] = kgo.NewOffset().At(0)
+	}
+	s.client.PauseFetchPartitions(map[string][]int32{s.cfg.Topic: out})
 	for partition, start := range starts {
 		s.seats[partition] = &seat{partition: partition, worker: start.Worker, committed: -1}
 		offsets[s.cfg.Topic][partition] = kgo.NewOffset().At(start.Offset)
@@ -270,12 +312,53 @@ func (s *session) assign(ctx context.Context, offsets map[string]map[int32]kgo.O
 	return offsets, nil
 }
 
+// retry looks now and then whether a partition that was left out can be counted again. Then the session ends, and the next one takes it in.
+func (s *session) retry(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := time.Now()
+		s.sick.settle(now)
+		var due []int32
+		s.mu.Lock()
+		for partition := range s.out {
+			if !s.sick.waiting(partition, now) {
+				due = append(due, partition)
+			}
+		}
+		s.mu.Unlock()
+		if len(due) == 0 {
+			continue
+		}
+		starts, err := s.cfg.Open(ctx, due)
+		if err != nil {
+			continue // the log as a whole does not answer: the session hears of it too
+		}
+		for partition, start := range starts {
+			if start.Err == nil {
+				s.cancel(fmt.Errorf("partition %d: %w", partition, errWell))
+				return
+			}
+			s.sick.failed(partition, start.Err, time.Now())
+			if s.sick.speak(partition, time.Now()) {
+				s.cfg.Log.Logger.Error("a partition still cannot be counted", "group", s.cfg.Group, "topic", s.cfg.Topic, "partition", partition, "err", start.Err)
+			}
+		}
+	}
+}
+
 // revoke is called by the client with the partitions that were taken away; at the end of a generation there may be none.
 func (s *session) revoke(_ context.Context, _ *kgo.Client, gone map[string][]int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, partition := range gone[s.cfg.Topic] {
 		delete(s.seats, partition)
+		delete(s.out, partition)
 	}
 	s.cfg.Metrics.partitions.WithLabelValues(s.cfg.Group).Set(float64(len(s.seats)))
 }

@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -28,9 +29,17 @@ func (f *Fold) Open(ctx context.Context, partitions []int32) (map[int32]feed.Sta
 		if !ok {
 			return nil, fmt.Errorf("topic %s has no partition %d: it needs as many as %s", f.Topic, partition, f.Deltas)
 		}
-		p, err := f.open(ctx, partition, out.End, deltas[partition])
+		err := cmp.Or(out.Err, deltas[partition].Err)
+		var p *Partition
+		if err == nil {
+			p, err = f.open(ctx, partition, out.End, deltas[partition])
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if err != nil {
-			return nil, err
+			starts[partition] = feed.Start{Err: err}
+			continue
 		}
 		starts[partition] = feed.Start{Worker: p, Offset: p.next}
 	}

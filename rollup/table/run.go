@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,13 +24,18 @@ func (t *Table) Run(ctx context.Context) error {
 		cancel(nil)
 		<-flushed
 	}()
+	var warned time.Time
+	said := ""
 	for {
 		err := t.follow(ctx)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		t.metrics.restarts.Inc()
-		t.cfg.Logger.Warn("the table of counts reads the log anew", "err", err)
+		if now := time.Now(); now.Sub(warned) >= warnEvery || err.Error() != said {
+			warned, said = now, err.Error()
+			t.cfg.Logger.Warn("the table of counts reads the log anew", "err", err)
+		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -73,11 +79,19 @@ func (t *Table) flush(ctx context.Context) error {
 	}
 }
 
+// Partitions that the log cannot offer do not keep the others from being read: they are asked for again now and then.
+const (
+	askAgain   = 2 * time.Second
+	missingFor = 10 * time.Second // after so long the start does not wait for them
+	warnEvery  = time.Minute
+)
+
 // follow reads all partitions of the topics from where the table is.
 func (t *Table) follow(ctx context.Context) error {
 	units := map[string]zone.Unit{}
 	from := map[string]map[int32]kgo.Offset{}
 	ends := map[partID]int64{}
+	var missing []error // of partitions that the log cannot offer now
 	client, err := t.cfg.Log.Client()
 	if err != nil {
 		return err
@@ -90,6 +104,11 @@ func (t *Table) follow(ctx context.Context) error {
 			return err
 		}
 		for partition, b := range bounds {
+			if b.Err != nil {
+				missing = append(missing, b.Err)
+				delete(bounds, partition) // the folds say that it is not counted
+				continue
+			}
 			ends[partID{unit, partition}] = b.End
 		}
 		if from[topic], err = t.positions(unit, topic, bounds); err != nil {
@@ -98,7 +117,17 @@ func (t *Table) follow(ctx context.Context) error {
 		}
 	}
 	client.Close()
-	t.aim(ends)
+	if t.began.IsZero() {
+		t.began = time.Now()
+	}
+	if len(missing) == 0 || time.Since(t.began) > missingFor {
+		t.aim(ends)
+	}
+	if len(missing) > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, askAgain, errors.Join(missing...))
+		defer cancel()
+	}
 
 	client, err = t.cfg.Log.Client(
 		kgo.ConsumePartitions(from),
@@ -113,6 +142,9 @@ func (t *Table) follow(ctx context.Context) error {
 	defer client.Close()
 	for {
 		fetches := client.PollFetches(ctx)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if err := fetches.Err(); err != nil {
 			return fmt.Errorf("read the counts: %w", err)
 		}

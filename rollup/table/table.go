@@ -39,7 +39,8 @@ type Table struct {
 	parts   map[partID]*part
 	changed chan struct{} // closed at the next change of any part
 
-	aims map[partID]int64 // where the topics ended at the start, of the parts that have not got there; guarded by mu
+	began time.Time        // when Run first knew the ends of the topics; Run's own
+	aims  map[partID]int64 // where the topics ended at the start, of the parts that have not got there; guarded by mu
 
 	dirty atomic.Bool           // something is in memory only
 	bad   atomic.Pointer[error] // what was found to be damaged

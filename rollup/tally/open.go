@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -27,20 +28,29 @@ func (t *Tally) Open(ctx context.Context, partitions []int32) (map[int32]feed.St
 		return nil, err
 	}
 	opened := make(map[int32]*Partition, len(partitions))
+	starts := make(map[int32]feed.Start, len(partitions))
+	// failed leaves a partition out, and lets the others go on.
+	failed := func(partition int32, err error) {
+		starts[partition] = feed.Start{Err: err}
+		delete(opened, partition)
+	}
 	for _, partition := range partitions {
 		bounds, ok := deltas[partition]
 		if !ok {
 			return nil, fmt.Errorf("topic %s has no partition %d: it needs as many as %s", t.Deltas, partition, t.Events)
 		}
+		if err := cmp.Or(bounds.Err, events[partition].Err); err != nil {
+			failed(partition, err)
+			continue
+		}
 		opened[partition] = &Partition{t: t, partition: partition, at: bounds.End, inc: newIncrements()}
 	}
-	if err := t.findLast(ctx, deltas, opened); err != nil {
+	if err := t.findLast(ctx, deltas, opened, failed); err != nil {
 		return nil, err
 	}
-	if err := t.restore(ctx, events, opened); err != nil {
+	if err := t.restore(ctx, events, opened, failed); err != nil {
 		return nil, err
 	}
-	starts := make(map[int32]feed.Start, len(opened))
 	for partition, p := range opened {
 		starts[partition] = feed.Start{Worker: p, Offset: p.next}
 	}
@@ -52,13 +62,13 @@ const tailRecords = 64
 
 // findLast sets from, next and received by the last flush in the log that counts. Where the tail holds none (it may end with what a
 // member without the partition wrote), a longer one is read.
-func (t *Tally) findLast(ctx context.Context, bounds map[int32]feed.Bounds, opened map[int32]*Partition) error {
+func (t *Tally) findLast(ctx context.Context, bounds map[int32]feed.Bounds, opened map[int32]*Partition, failed func(int32, error)) error {
 	missing := map[int32]bool{}
 	for partition := range opened {
 		if b := bounds[partition]; b.End > b.Start {
 			missing[partition] = true
 		} else if b.End > 0 {
-			return fmt.Errorf("topic %s partition %d: retention has deleted every delta, so nothing says which events are counted", t.Deltas, partition)
+			failed(partition, fmt.Errorf("topic %s partition %d: retention has deleted every delta, so nothing says which events are counted", t.Deltas, partition))
 		}
 	}
 	for tail := int64(tailRecords); len(missing) > 0; tail *= 16 {
@@ -69,7 +79,7 @@ func (t *Tally) findLast(ctx context.Context, bounds map[int32]feed.Bounds, open
 		}
 		last := map[int32]delta.Flush{}
 		readers := map[int32]*delta.Reader{}
-		err := t.Log.Read(ctx, t.Deltas, ranges, func(r *kgo.Record) error {
+		stuck, err := t.Log.Read(ctx, t.Deltas, ranges, func(r *kgo.Record) error {
 			reader := readers[r.Partition]
 			if reader == nil {
 				reader = new(delta.Reader)
@@ -84,6 +94,10 @@ func (t *Tally) findLast(ctx context.Context, bounds map[int32]feed.Bounds, open
 		if err != nil {
 			return err
 		}
+		for partition, err := range stuck {
+			failed(partition, err)
+			delete(missing, partition)
+		}
 		for partition := range missing {
 			flush, ok := last[partition]
 			if ok {
@@ -92,7 +106,7 @@ func (t *Tally) findLast(ctx context.Context, bounds map[int32]feed.Bounds, open
 				delete(missing, partition)
 			} else if b := bounds[partition]; b.End-tail <= b.Start {
 				if b.Start > 0 {
-					return fmt.Errorf("topic %s partition %d: no flush in it counts, so nothing says which events are counted", t.Deltas, partition)
+					failed(partition, fmt.Errorf("topic %s partition %d: no flush in it counts, so nothing says which events are counted", t.Deltas, partition))
 				}
 				delete(missing, partition) // only garbage so far: begin at the first event
 			}
@@ -102,14 +116,15 @@ func (t *Tally) findLast(ctx context.Context, bounds map[int32]feed.Bounds, open
 }
 
 // restore brings dedup to the position of each partition, and steps over events that retention took.
-func (t *Tally) restore(ctx context.Context, events map[int32]feed.Bounds, opened map[int32]*Partition) error {
+func (t *Tally) restore(ctx context.Context, events map[int32]feed.Bounds, opened map[int32]*Partition, failed func(int32, error)) error {
 	var replay []feed.Range
 	received := map[int32]int64{}
 	for partition, p := range opened {
 		b, saved, err := events[partition], Saved{}, error(nil)
 		if p.from > b.End {
-			return fmt.Errorf("topic %s partition %d ends at offset %d, and events up to %d are counted already: the topic was cut or made anew",
-				t.Events, partition, b.End, p.from)
+			failed(partition, fmt.Errorf("topic %s partition %d ends at offset %d, and events up to %d are counted already: the topic was cut or made anew",
+				t.Events, partition, b.End, p.from))
+			continue
 		}
 		if saved, err = t.load(partition, p.from); err != nil {
 			return err
@@ -124,7 +139,7 @@ func (t *Tally) restore(ctx context.Context, events map[int32]feed.Bounds, opene
 			p.next = b.Start
 		}
 	}
-	return t.replay(ctx, replay, received, opened)
+	return t.replay(ctx, replay, received, opened, failed)
 }
 
 // load returns what was saved of a partition, unless it is ahead of the log: then it belongs to another log, and is forgotten.
@@ -143,9 +158,9 @@ func (t *Tally) load(partition int32, position int64) (Saved, error) {
 }
 
 // replay reads events that are counted already, for their identities.
-func (t *Tally) replay(ctx context.Context, ranges []feed.Range, received map[int32]int64, opened map[int32]*Partition) error {
+func (t *Tally) replay(ctx context.Context, ranges []feed.Range, received map[int32]int64, opened map[int32]*Partition, failed func(int32, error)) error {
 	var h hit.Hit
-	err := t.Log.Read(ctx, t.Events, ranges, func(r *kgo.Record) error {
+	stuck, err := t.Log.Read(ctx, t.Events, ranges, func(r *kgo.Record) error {
 		if hit.Borrow(r.Value, &h) == nil {
 			received[r.Partition] = max(received[r.Partition], h.ReceivedMs)
 			opened[r.Partition].dedup.repeat(&h, received[r.Partition])
@@ -154,6 +169,9 @@ func (t *Tally) replay(ctx context.Context, ranges []feed.Range, received map[in
 	})
 	if err != nil {
 		return err
+	}
+	for partition, err := range stuck {
+		failed(partition, err)
 	}
 	for partition, p := range opened {
 		if err := t.Store.Save(partition, p.dedup.takeChange(p.from, received[partition])); err != nil {
