@@ -180,7 +180,7 @@ func (c *clicks) take(line []byte) {
 		return
 	}
 	if err := c.putClick(&c.click, site); err != nil {
-		c.failed = err
+		c.failed = c.inPart(err)
 	}
 }
 

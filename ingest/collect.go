@@ -59,7 +59,7 @@ func (c *collect) tryTake(e *dialect.Event, site state.Site) error {
 			return over
 		}
 	}
-	return c.putEvent(c.r, c.client, e, pageurl.Parse(e.URL), []state.Site{site})
+	return c.inPart(c.putEvent(c.r, c.client, e, pageurl.Parse(e.URL), []state.Site{site}))
 }
 
 // commit waits until all hits are committed, unless the sender does not want to. gone is true when the sender has left meanwhile: the hits
