@@ -94,6 +94,7 @@ type plan struct {
 	from    int64     // seconds since 1970, on a minute
 	to      int64
 	minutes bool // hours and days of the site's zone are not made yet: only minutes can be used
+	now     int64
 }
 
 func (r *Rollup) plan(q Query) (*plan, error) {
@@ -105,7 +106,7 @@ func (r *Rollup) plan(q Query) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{site: site, zone: z, report: q.By}
+	p := &plan{site: site, zone: z, report: q.By, now: r.cfg.Now().Unix()}
 	if q.By == "" {
 		p.report = report.Total
 	}
@@ -185,7 +186,8 @@ type run struct {
 	from, to int64
 }
 
-// runs cuts the range into as few stretches as possible: days in the middle, and hours and minutes towards the ends.
+// runs cuts the range into stretches: days in the middle, and hours and minutes towards the ends. The hour that is running is read from
+// minutes, and the day that is running from hours, because minutes are published first.
 func (p *plan) runs() []run {
 	coarsest := zone.Day
 	switch {
@@ -204,13 +206,14 @@ func (p *plan) cut(unit zone.Unit, from, to int64) []run {
 	if unit == zone.Minute {
 		return []run{{unit, from, to}}
 	}
-	begin, end := from, to // the whole windows of the unit
+	begin, end := from, to // the whole windows of the unit that are over
 	if w := p.zone.Window(unit, from); w.Start < from {
 		begin = w.End
 	}
 	if w := p.zone.Window(unit, to); w.Start < to {
 		end = w.Start
 	}
+	end = min(end, p.zone.Window(unit, p.now).Start)
 	if begin >= end {
 		return p.cut(unit-1, from, to)
 	}

@@ -46,12 +46,30 @@ const minuteGeneration = 1
 
 // Bounds of a fold. CacheBytes is a guess: the windows being filled of about 1,000 sites of ordinary traffic.
 const (
-	CacheBytes  = 8 << 20 // of each partition
-	dirtyBytes  = 4 << 20 // of windows that are not published; beyond, a flush comes at once
-	siteWait    = 10 * time.Second
-	costFactor  = 4         // a flush that takes long is followed by a pause of this many times its length
-	byteRate    = 512 << 10 // bytes per second and partition that flushes publish on average, so that the topic grows at a bounded rate
-	maxInterval = 10 * time.Second
+	CacheBytes = 8 << 20 // of each partition
+	dirtyBytes = 4 << 20 // of windows that are not published; beyond, a flush comes at once
+	siteWait   = 10 * time.Second
+)
+
+// pace says how often a fold publishes.
+type pace struct {
+	first    time.Duration // after the first delta of a quiet time, for those that come with it
+	interval time.Duration // between flushes under light traffic
+	rate     int           // bytes per second that are published under heavy traffic, by longer intervals ...
+	longest  time.Duration // ... up to this one
+}
+
+// Live pages look at minutes, and so does every question about the hour that is running; hours and days may come after.
+var paces = map[zone.Unit]pace{
+	zone.Minute: {first: 2 * time.Millisecond, interval: 200 * time.Millisecond, rate: 1 << 20, longest: time.Second},
+	zone.Hour:   {first: 20 * time.Millisecond, interval: time.Second, rate: 256 << 10, longest: 5 * time.Second},
+	zone.Day:    {first: 20 * time.Millisecond, interval: time.Second, rate: 256 << 10, longest: 5 * time.Second},
+}
+
+const (
+	costFactor  = 4                      // a flush that takes long is followed by a pause of this many times its length
+	maxInterval = 10 * time.Second       // whatever it costs
+	quietWait   = 250 * time.Millisecond // without a delta, after which nothing is gained by waiting for more
 )
 
 // Fold makes the workers of one group. Its fields are set once.
@@ -65,28 +83,6 @@ type Fold struct {
 	Cache   int // bytes of each partition; 0 is CacheBytes
 	Metrics *Metrics
 	Logger  *slog.Logger
-}
-
-// firstWait is how long a fold waits after the first delta of a quiet time for those that come with it.
-func (f *Fold) firstWait() time.Duration {
-	if f.Unit == zone.Minute {
-		return 2 * time.Millisecond
-	}
-	return 20 * time.Millisecond
-}
-
-// interval is the time between flushes under steady traffic. Minutes are what live pages look at.
-func (f *Fold) interval() time.Duration {
-	if f.Unit == zone.Minute {
-		return 200 * time.Millisecond
-	}
-	return time.Second
-}
-
-// pause is the time from one flush to the next under steady traffic.
-func (p *Partition) pause() time.Duration {
-	byBytes := time.Duration(p.flushBytes) * time.Second / byteRate
-	return min(max(p.f.interval(), costFactor*p.took, byBytes), maxInterval)
 }
 
 // Partition folds one partition of deltas. It implements feed.Worker.
@@ -111,6 +107,7 @@ type Partition struct {
 	inJob bool             // the flush under way is of a job
 
 	firstAt   time.Time // when the first flush that is not published was folded
+	lastAt    time.Time // when the last one was
 	flushedAt time.Time
 	began     time.Time // of the flush under way
 	took      time.Duration
@@ -157,6 +154,7 @@ func (p *Partition) Add(ctx context.Context, records []*kgo.Record, now time.Tim
 		if p.foldedTo == p.publishedTo {
 			p.firstAt = now
 		}
+		p.lastAt = now
 		if err := p.fold(ctx, whole, p.next-int64(len(whole))); err != nil {
 			return i, err
 		}
@@ -258,11 +256,26 @@ func (p *Partition) Due() time.Time {
 		}
 		return time.Time{}
 	}
-	due := p.firstAt.Add(p.f.firstWait())
-	if steady := p.flushedAt.Add(p.pause()); steady.After(due) {
-		return steady
+	pc := paces[p.f.Unit]
+	cost := min(max(pc.interval, costFactor*p.took), maxInterval)
+	size := min(time.Duration(p.flushBytes)*time.Second/time.Duration(pc.rate), pc.longest)
+	steady := p.flushedAt.Add(max(cost, size))
+	quiet := later(p.lastAt.Add(quietWait), p.flushedAt.Add(cost))
+	return later(p.firstAt.Add(pc.first), earlier(steady, quiet))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
 	}
-	return due
+	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // Flush implements feed.Worker: the shards that changed, or the next part of a job, and after them how far this partition is.

@@ -402,16 +402,26 @@ func TestPaceOfFlushes(t *testing.T) {
 	r.flush()
 	r.feed(randomDelta(rng, zone.UTC, zone.Minute, 29357220, 5, truth{}))
 	r.take()
-	if due := r.p.Due(); due != r.now.Add(200*time.Millisecond) {
-		t.Errorf("the next is due after %v", due.Sub(r.now))
+	begin := r.now
+	after := func() time.Duration { return r.p.Due().Sub(begin) }
+	if got := after(); got != 200*time.Millisecond {
+		t.Errorf("the next is due after %v", got)
 	}
 	r.p.took = 300 * time.Millisecond
-	if due := r.p.Due(); due != r.now.Add(1200*time.Millisecond) {
-		t.Errorf("after a flush of 300 ms it is due after %v", due.Sub(r.now))
+	if got := after(); got != 1200*time.Millisecond {
+		t.Errorf("after a flush of 300 ms the next is due after %v", got)
 	}
 	r.p.took = time.Minute
-	if due := r.p.Due(); due != r.now.Add(maxInterval) {
-		t.Errorf("after a flush of a minute it is due after %v", due.Sub(r.now))
+	if got := after(); got != maxInterval {
+		t.Errorf("after a flush of a minute the next is due after %v", got)
+	}
+	r.p.took, r.p.flushBytes = 0, 100<<20
+	if got := after(); got != quietWait {
+		t.Errorf("after a flush of 100 MB, when no more comes, the next is due after %v", got)
+	}
+	r.p.lastAt = begin.Add(time.Minute)
+	if got := after(); got != time.Second {
+		t.Errorf("after a flush of 100 MB, while more comes, the next is due after %v", got)
 	}
 }
 

@@ -49,10 +49,9 @@ func (t *Table) commit(id partID, p *part, n int) error {
 	defer batch.Close()
 	next := p.state
 	sites := map[uint32]bool{}
-	folded := map[string]int64{} // cells that are in this batch already
-	var scratch bucket.Cell
+	a := applier{t: t, batch: batch, id: id, next: &next, sites: sites}
 	for _, r := range p.pending[:n] {
-		if err := t.apply(batch, id, &next, r, folded, sites, &scratch); err != nil {
+		if err := a.apply(r); err != nil {
 			return err
 		}
 		next.next = r.Offset + 1
@@ -73,49 +72,69 @@ func (t *Table) commit(id partID, p *part, n int) error {
 	return nil
 }
 
-// apply adds one record to a batch. What is no cell is counted and passed over: the topic is open to other writers.
-func (t *Table) apply(batch *pebble.Batch, id partID, next *state, r *kgo.Record, folded map[string]int64, sites map[uint32]bool, c *bucket.Cell) error {
+// applier adds records to a batch.
+type applier struct {
+	t     *Table
+	batch *pebble.Batch
+	id    partID
+	next  *state
+	sites map[uint32]bool
+
+	cell       bucket.Cell // memory that is used again
+	key, value []byte
+}
+
+// apply adds one record. What is no cell is counted and passed over: the topic is open to other writers.
+func (a *applier) apply(r *kgo.Record) error {
 	if bucket.IsProgressKey(r.Key) {
 		var progress bucket.Progress
-		if err := progress.ParseJSON(r.Value); err != nil || progress.Partition != id.partition {
-			t.foreign(id, r)
-			return nil
-		}
-		if progress.FoldedTo >= next.progress.FoldedTo {
-			next.progress, next.any = progress, true
+		if err := progress.ParseJSON(r.Value); err != nil || progress.Partition != a.id.partition {
+			a.t.foreign(a.id, r)
+		} else if progress.FoldedTo >= a.next.progress.FoldedTo {
+			a.next.progress, a.next.any = progress, true
 		}
 		return nil
 	}
 	if bucket.IsGenerationKey(r.Key) {
-		return t.applyGeneration(batch, id, r)
+		return a.t.applyGeneration(a.batch, a.id, r)
 	}
-	cell, err := bucket.ParseKey(r.Key)
-	if err != nil || cell.Partition != id.partition || cell.Shard > 1<<16-1 {
-		t.foreign(id, r)
+	id, err := bucket.ParseKey(r.Key)
+	if err != nil || id.Partition != a.id.partition || id.Shard > 1<<16-1 {
+		a.t.foreign(a.id, r)
 		return nil
 	}
-	key := cellKey(nil, id.unit, &cell)
-	sites[cell.SiteID] = true
+	a.key = cellKey(a.key[:0], a.id.unit, &id)
+	a.sites[id.SiteID] = true
 	if len(r.Value) == 0 {
-		delete(folded, string(key))
-		return wrapWrite(batch.Delete(key, nil))
+		return wrapWrite(a.batch.Delete(a.key, nil))
 	}
-	if err := c.ParseJSON(r.Value); err != nil {
-		t.foreign(id, r)
+	if err := a.cell.ParseJSON(r.Value); err != nil {
+		a.t.foreign(a.id, r)
 		return nil
 	}
-	have, ok := folded[string(key)]
-	if !ok {
-		if have, err = t.foldedTo(key); err != nil {
-			return err
+	stays, err := a.stays()
+	if err != nil || stays {
+		return err
+	}
+	a.value = a.cell.AppendRows(a.value[:0])
+	return wrapWrite(a.batch.Set(a.key, a.value, nil))
+}
+
+// stays says whether the table has the cell folded further than the record does, which is then from a member that had lost the
+// partition. A record that is folded as far as any before it needs no look: that is all of them but for such members.
+func (a *applier) stays() (bool, error) {
+	if a.cell.FoldedTo >= a.next.maxFolded {
+		a.next.maxFolded = a.cell.FoldedTo
+		return false, nil
+	}
+	if !a.batch.Empty() { // the look has to see what is in the batch
+		if err := a.batch.Commit(pebble.NoSync); err != nil {
+			return false, wrapWrite(err)
 		}
+		a.batch.Reset()
 	}
-	if c.FoldedTo < have {
-		return nil // from a member that had lost the partition
-	}
-	folded[string(key)] = c.FoldedTo
-	next.maxFolded = max(next.maxFolded, c.FoldedTo)
-	return wrapWrite(batch.Set(key, c.AppendRows(nil), nil))
+	have, err := a.t.foldedTo(a.key)
+	return a.cell.FoldedTo < have, err
 }
 
 func (t *Table) applyGeneration(batch *pebble.Batch, id partID, r *kgo.Record) error {

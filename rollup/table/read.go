@@ -12,29 +12,29 @@ import (
 )
 
 // Cell returns the published shards of a cell; Shard of the id is ignored. The caller owns the result.
+//
+// Shards are looked up one by one: a shard is never published before the ones below it, and a look for what is not there costs little,
+// which is the common case.
 func (t *Table) Cell(unit zone.Unit, id bucket.ID) ([]bucket.Cell, error) {
 	var shards []bucket.Cell
-	err := t.scan(cellPrefix(nil, unit, &id), func(key, value []byte) error {
-		_, _, shard, err := parseTail(key)
-		if err != nil {
-			return err
+	for id.Shard = 0; ; id.Shard++ {
+		value, err := t.get(cellKey(nil, unit, &id))
+		if err != nil || value == nil {
+			return shards, err
 		}
 		c := bucket.Cell{ID: id}
-		c.Shard = shard
-		rows := bucket.ReadRows(append([]byte(nil), value...))
+		rows := bucket.ReadRows(value)
 		for rows.Next() {
 			row := rows.Row
 			row.Key = string(rows.Key)
 			c.Rows = append(c.Rows, row)
 		}
 		if rows.Err() != nil {
-			return fmt.Errorf("%w: key %x", ErrDamaged, key)
+			return nil, fmt.Errorf("%w: cell %s", ErrDamaged, id.AppendKey(nil))
 		}
 		c.FoldedTo, c.SourceTo = rows.FoldedTo, rows.SourceTo
 		shards = append(shards, c)
-		return nil
-	})
-	return shards, err
+	}
 }
 
 // Generation returns the generation in which the cells of a site in a partition are whole, and up to where they were folded when they

@@ -1,0 +1,82 @@
+package rollup
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weir-analytics/weir/ingest/hit"
+	"github.com/weir-analytics/weir/rollup/feed"
+	"github.com/weir-analytics/weir/rollup/internal/oracle"
+)
+
+// pageviews makes up page views of n sites between two times, in order.
+func pageviews(n, count int, from, to time.Time) []*kgo.Record {
+	rng := rand.New(rand.NewPCG(1, 1))
+	zipf := rand.NewZipf(rng, 1.2, 4, uint64(n-1))
+	pages := rand.NewZipf(rng, 1.1, 3, 300)
+	records := make([]*kgo.Record, count)
+	now := time.Now().UnixMilli()
+	for i := range records {
+		at := from.UnixMilli() + int64(i)*(to.UnixMilli()-from.UnixMilli())/int64(count)
+		site := uint32(zipf.Uint64() + 1)
+		h := hit.Hit{SiteID: site, Site: fmt.Sprintf("site%d.example", site), TimeMs: at, ReceivedMs: now, Kind: hit.Pageview,
+			ID: hit.ID{Source: "import", Seq: uint64(i + 1)}, Visitor: rng.Uint64N(20000)*0x9e3779b97f4a7c15 + 1,
+			Host: "www.example.com", Path: fmt.Sprintf("/blog/%d/a-title-of-some-length", pages.Uint64()), Referrer: "https://news.example/item",
+			RefHost: []string{"", "news.example", "t.co", "www.google.com"}[rng.IntN(4)], Country: []string{"DE", "US", "FR", "GB", "JP", ""}[rng.IntN(6)],
+			Browser: []string{"Chrome", "Safari", "Firefox"}[rng.IntN(3)], OS: []string{"Windows", "iOS", "Android", "macOS"}[rng.IntN(4)],
+			Device: []string{"desktop", "mobile"}[rng.IntN(2)], Agent: "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/135.0.0.0 Safari/537.36"}
+		records[i] = &kgo.Record{Topic: TopicEvents, Partition: int32(h.Visitor % Partitions), Value: hit.Append(nil, &h)}
+	}
+	return records
+}
+
+// BenchmarkPipeline is everything from the log to the table, on our own log: live traffic of the last minute, and history of a month as an
+// import brings it.
+func BenchmarkPipeline(b *testing.B) {
+	now := time.Now()
+	for _, bc := range []struct {
+		name  string
+		sites int
+		span  time.Duration
+		hits  int
+	}{{"live/sites=1", 1, time.Minute, 100_000}, {"live/sites=1000", 1000, time.Minute, 100_000}, {"month/sites=1", 1, 30 * 24 * time.Hour, 30_000}} {
+		b.Run(bc.name, func(b *testing.B) {
+			many := map[uint32]string{}
+			for i := range bc.sites {
+				many[uint32(i+1)] = "Europe/Berlin"
+			}
+			for range b.N {
+				b.StopTimer()
+				bench := newBench(b, newOwnLog(b))
+				bench.sites, bench.oracle = sitesOf(many), oracle.New(many)
+				records := pageviews(bc.sites, bc.hits, now.Add(-bc.span), now)
+				bench.sendRecords(records)
+				for _, r := range records {
+					bench.ends[r.Partition]++
+				}
+				b.StartTimer()
+				bench.start()
+				bench.settle()
+				b.StopTimer()
+				for _, topic := range []string{TopicDeltas, TopicMinute, TopicHour, TopicDay} {
+					bounds, err := feed.PartitionBounds(b.Context(), bench.client, topic)
+					if err != nil {
+						b.Fatal(err)
+					}
+					records := int64(0)
+					for _, p := range bounds {
+						records += p.End
+					}
+					b.ReportMetric(float64(records)/float64(bc.hits), topic+"/hit")
+				}
+				bench.stop()
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(b.N*bc.hits)/b.Elapsed().Seconds(), "hits/s")
+		})
+	}
+}
