@@ -20,7 +20,7 @@ func (t *Table) Cell(unit zone.Unit, id bucket.ID) ([]bucket.Cell, error) {
 	for id.Shard = 0; ; id.Shard++ {
 		value, err := t.get(cellKey(nil, unit, &id))
 		if err != nil || value == nil {
-			return shards, err
+			return shards, t.condemn(err)
 		}
 		c := bucket.Cell{ID: id}
 		rows := bucket.ReadRows(value)
@@ -30,7 +30,7 @@ func (t *Table) Cell(unit zone.Unit, id bucket.ID) ([]bucket.Cell, error) {
 			c.Rows = append(c.Rows, row)
 		}
 		if rows.Err() != nil {
-			return nil, fmt.Errorf("%w: cell %s", ErrDamaged, id.AppendKey(nil))
+			return nil, t.condemn(fmt.Errorf("%w: cell %s", ErrDamaged, id.AppendKey(nil)))
 		}
 		c.FoldedTo, c.SourceTo = rows.FoldedTo, rows.SourceTo
 		shards = append(shards, c)
