@@ -35,7 +35,7 @@ func victim(dir, addr string) {
 	t := &plain{}
 	own := &ownLog{t: t, dir: dir, addr: addr}
 	own.start()
-	room, err := Open(Config{Seeds: []string{own.addr}, Dialer: own.dial, Sites: sitesOf(zones), Dir: dir + "/rollup", Member: "victim", Log: logger(t)})
+	room, err := Open(Config{Seeds: []string{own.addr}, Dialer: own.dial, Sites: sitesOf(zones), Dir: dir + "/rollup", Log: logger(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

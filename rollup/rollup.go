@@ -32,7 +32,7 @@ type Config struct {
 	Opts   []kgo.Opt                                                         // TLS, SASL and the like
 	Sites  Sites
 	Dir    string // of the table; made if it does not exist
-	Member string // names this node in the consumer groups, for ever: after a crash it goes on at once. Empty: it is a stranger each time
+	Member string // names this node in the consumer groups, for ever; empty: a name made up once and kept in Dir
 
 	TableCacheBytes int64 // blocks of the table in memory; 0 is 32 MiB
 	FoldCacheBytes  int   // windows in memory, of each partition and length; 0 is 8 MiB
@@ -68,6 +68,13 @@ func Open(cfg Config) (*Rollup, error) {
 	}
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of the table of counts: %w", err)
+	}
+	if cfg.Member == "" {
+		name, err := memberName(cfg.Dir)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Member = name
 	}
 	logger := cfg.Log.With("room", "rollup")
 	r := &Rollup{cfg: cfg, log: feed.Log{Seeds: cfg.Seeds, Dialer: cfg.Dialer, Opts: cfg.Opts, Logger: logger}, feeds: feed.NewMetrics(cfg.Registry), ends: newEnds(cfg.Now)}
