@@ -79,7 +79,7 @@ func logger(t testing.TB) *slog.Logger {
 
 func newBench(t testing.TB, log *testLog) *bench {
 	t.Helper()
-	b := &bench{clock: time.UnixMilli(trafficStart).Add(10 * time.Minute).Sub(time.Now()), t: t, log: log, sites: sitesOf(zones), dir: t.TempDir(), ends: map[int32]int64{}, oracle: oracle.New(zones)}
+	b := &bench{clock: time.Until(time.UnixMilli(trafficStart).Add(10 * time.Minute)), t: t, log: log, sites: sitesOf(zones), dir: t.TempDir(), ends: map[int32]int64{}, oracle: oracle.New(zones)}
 	opts := []kgo.Opt{kgo.SeedBrokers(log.seeds...), kgo.RecordPartitioner(kgo.ManualPartitioner())}
 	if log.dial != nil {
 		opts = append(opts, kgo.Dialer(log.dial))
