@@ -13,10 +13,13 @@ import (
 // collector adds cells up to rows. Cells come in order of time, those of the partitions of a window one after the other.
 //
 // Visitors are joined within a span: a day of the site's zone, or the window of the answer if that is shorter. When a span ends its
-// visitors are counted and added to the row; when a window of the answer ends its rows are done.
+// visitors are counted and added to the row; when a window of the answer ends its rows are done. Only windows have to be joined: all hits
+// of a visitor are in one partition, so partitions are added up, which is as exact and leaves sketches of windows that are a whole span
+// unread.
 type collector struct {
 	p    *plan
 	rows []Row
+	unit zone.Unit // of the cells that come now
 
 	window, span int64 // numbers of the window of the answer and of the span that are being added up
 	windowStart  int64
@@ -25,6 +28,7 @@ type collector struct {
 	sums         map[string]*sum
 	inSpan       []*sum // sums with visitors in this span
 
+	union sketch.Union // memory that is used again
 	exact bool
 	daily bool
 	start int64 // of the window before, to find its numbers only once
@@ -36,8 +40,14 @@ type sum struct {
 	counts   bucket.Counts
 	visitors int64 // of the spans that are over
 
-	parts  [][]byte // sketches of this span
-	single int64    // visitors of the only part
+	parts []part // of this span
+}
+
+// part is a sketch of one partition in one window.
+type part struct {
+	partition int32
+	visitors  int64
+	sketch    []byte
 }
 
 func newCollector(p *plan) *collector {
@@ -45,12 +55,13 @@ func newCollector(p *plan) *collector {
 }
 
 // cell takes the rows of a shard of a window.
-func (c *collector) cell(start int64, _ int32, rows *bucket.Rows) error {
+func (c *collector) cell(start int64, partition int32, rows *bucket.Rows) error {
 	if start != c.start {
 		if err := c.turn(start); err != nil {
 			return err
 		}
 	}
+	whole := c.unit == zone.Day || c.unit == c.p.every // the window is a span
 	for rows.Next() {
 		s := c.sums[string(rows.Key)]
 		if s == nil {
@@ -61,11 +72,15 @@ func (c *collector) cell(start int64, _ int32, rows *bucket.Rows) error {
 		if len(rows.Row.Sketch) == 0 {
 			continue
 		}
+		if whole {
+			s.visitors += rows.Row.Visitors
+			c.exact = c.exact && sketch.IsExact(rows.Row.Sketch)
+			continue
+		}
 		if len(s.parts) == 0 {
 			c.inSpan = append(c.inSpan, s)
 		}
-		s.parts = append(s.parts, slices.Clone(rows.Row.Sketch))
-		s.single = rows.Row.Visitors
+		s.parts = append(s.parts, part{partition, rows.Row.Visitors, slices.Clone(rows.Row.Sketch)})
 	}
 	return nil
 }
@@ -97,28 +112,41 @@ func (c *collector) turn(start int64) error {
 }
 
 func (c *collector) endSpan() error {
-	var union sketch.Union
 	for _, s := range c.inSpan {
-		visitors := s.single
-		if len(s.parts) > 1 {
-			union.Reset(c.p.kind())
-			for _, part := range s.parts {
-				if err := union.Add(part); err != nil {
-					return err
-				}
+		slices.SortStableFunc(s.parts, func(a, b part) int { return cmp.Compare(a.partition, b.partition) })
+		for from, to := 0, 0; from < len(s.parts); from = to {
+			for to < len(s.parts) && s.parts[to].partition == s.parts[from].partition {
+				to++
 			}
-			visitors = union.Count()
-			c.exact = c.exact && union.Exact()
-		} else {
-			c.exact = c.exact && sketch.IsExact(s.parts[0])
+			visitors, err := c.join(s.parts[from:to])
+			if err != nil {
+				return err
+			}
+			s.visitors += visitors
 		}
-		s.visitors += visitors
+		clear(s.parts)
 		s.parts = s.parts[:0]
 	}
 	c.inSpan = c.inSpan[:0]
 	c.spans++
 	c.daily = c.daily || c.spans > 1
 	return nil
+}
+
+// join counts the visitors of one partition in some windows of a span.
+func (c *collector) join(parts []part) (int64, error) {
+	if len(parts) == 1 {
+		c.exact = c.exact && sketch.IsExact(parts[0].sketch)
+		return parts[0].visitors, nil
+	}
+	c.union.Reset(c.p.kind())
+	for _, p := range parts {
+		if err := c.union.Add(p.sketch); err != nil {
+			return 0, err
+		}
+	}
+	c.exact = c.exact && c.union.Exact()
+	return c.union.Count(), nil
 }
 
 func (c *collector) endWindow() {

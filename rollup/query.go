@@ -72,6 +72,7 @@ func (r *Rollup) Query(ctx context.Context, q Query) (Answer, error) {
 		if err := ctx.Err(); err != nil {
 			return Answer{}, err
 		}
+		c.unit = run.unit
 		err := view.Walk(table.Range{Unit: run.unit, Site: uint32(q.Site), Generation: p.generation(run.unit), Report: p.report, Link: q.Link,
 			From: run.from, To: run.to}, c.cell)
 		if err != nil {
