@@ -13,7 +13,7 @@ import (
 
 // Bounds of a session. Fetches of this size keep memory small; a batch of our own producers has at most 1 MB.
 const (
-	fetchBytes          = 8 << 20
+	fetchBytes          = 4 << 20
 	fetchPartitionBytes = 1 << 20
 	fetchWait           = 5 * time.Second // the broker answers as soon as there is anything
 	commitEvery         = time.Second
