@@ -14,6 +14,26 @@ import (
 	"github.com/weir-analytics/weir/internal/testkit"
 )
 
+func TestAProducerMakesTheTopicItAsksForUnlessThatIsForbidden(t *testing.T) {
+	kcat := testkit.Program(t, "kcat")
+	for _, forbidden := range []bool{false, true} {
+		var flags []string
+		if forbidden {
+			flags = []string{"--auto-create-topics=false"}
+		}
+		n := testkit.StartNode(t, "", flags...)
+		_, _, err := testkit.Exec(t, kcat, "a\nb\n", nil, "-b", n.Kafka, "-P", "-t", "fresh", "-X", "message.timeout.ms=5000")
+		if forbidden != (err != nil) {
+			t.Errorf("forbidden %v: producing to a topic that is not there: %v", forbidden, err)
+		}
+		if !forbidden {
+			if got, _, _ := testkit.Exec(t, kcat, "", nil, "-b", n.Kafka, "-C", "-t", "fresh", "-e", "-q"); got != "a\nb\n" {
+				t.Errorf("read back %q", got)
+			}
+		}
+	}
+}
+
 func TestKcatListsProducesConsumesAndJoinsGroups(t *testing.T) {
 	kcat := testkit.Program(t, "kcat")
 	n := testkit.StartNode(t, "")

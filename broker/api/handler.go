@@ -19,8 +19,7 @@ import (
 
 // Config is what the handlers may be told.
 type Config struct {
-	// AutoCreateTopics lets a Metadata request that allows it create missing topics. Off unless asked for: a typing error in a topic
-	// name should be an error.
+	// AutoCreateTopics lets a Metadata request that allows it create missing topics. Off unless asked for.
 	AutoCreateTopics bool
 	// DefaultPartitions is given to topics created without a number.
 	DefaultPartitions int32

@@ -26,6 +26,7 @@ type Config struct {
 
 	Kafka          string // HOST:PORT of the Kafka listener
 	KafkaAdvertise string // HOST:PORT that clients are told to dial; empty: the address of the listener
+	AutoCreate     bool   // a client that asks for a topic to write to makes it, as with Kafka
 
 	ClientHeader string        // header in which a trusted proxy names the visitor's address, before all others; empty: none
 	Rules        ingest.Rules  // what is set apart as bots
@@ -51,6 +52,7 @@ func Default() Config {
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 		DevAssets:      "dashboards/dist",
 		Kafka:          "127.0.0.1:9092",
+		AutoCreate:     true,
 		Limits:         ingest.Default().Limits,
 		RetainEvents:   90 * 24 * time.Hour,
 		Now:            time.Now, Log: slog.New(slog.DiscardHandler),

@@ -94,6 +94,7 @@ func (n *Node) openBroker() (*broker.Broker, error) {
 	cfg.DataDir, cfg.NodeID, cfg.ServerID = n.cfg.DataDir, n.cfg.NodeID, n.ctl.ServerID()
 	cfg.Listen = n.cfg.Kafka
 	cfg.FixedPartitions = isPipelineTopic
+	cfg.API.AutoCreateTopics = n.cfg.AutoCreate
 	cfg.Registry, cfg.Log = n.reg, n.room("broker")
 	return broker.Open(cfg, n.ctl)
 }
