@@ -81,7 +81,7 @@ func (n *node) open(cfg Config) *Replica {
 // waitFor waits for a condition that changes with the replica.
 func waitFor(t testing.TB, r *Replica, what string, ok func() bool) {
 	t.Helper()
-	end := time.After(20 * time.Second)
+	end := time.After(60 * time.Second)
 	for {
 		ch := r.Changed()
 		if ok() {
@@ -90,7 +90,7 @@ func waitFor(t testing.TB, r *Replica, what string, ok func() bool) {
 		select {
 		case <-ch:
 		case <-end:
-			t.Fatalf("no %s within 20 s: %v", what, r.Err())
+			t.Fatalf("no %s within a minute: %v", what, r.Err())
 		}
 	}
 }
