@@ -88,7 +88,7 @@ func FuzzParse(f *testing.F) {
 		}
 		again, err := Append(nil, at, cmd)
 		if err != nil {
-			t.Skip() // accepted input may grow past MaxSize when written again
+			t.Skip("accepted input may grow past MaxSize when written again")
 		}
 		cmd2, at2, err := Parse(again)
 		if err != nil || !at2.Equal(at) {
