@@ -25,6 +25,7 @@
 // Inflating is always bounded: a small batch that unpacks to more than the
 // caller's bound is refused with ErrTooLarge instead of filling the memory.
 //
-// Start reading at Parse (batch.go), then ForEach (iterate.go) and Builder
-// (build.go). All functions are safe for concurrent use; a Builder is not.
+// Start reading at Parse (batch.go), then ForEach (iterate.go), Builder (build.go)
+// and Marker (marker.go). All functions are safe for concurrent use; a Builder is
+// not.
 package record
