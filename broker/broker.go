@@ -128,7 +128,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	g.Go(func() error {
 		select {
 		case <-b.ready:
-			return b.server.Serve(ctx, b.listener)
+			return b.server.Serve(ctx, wire.Listener{Listener: b.listener, Name: "PLAINTEXT"})
 		case <-ctx.Done():
 			return nil
 		}

@@ -31,7 +31,7 @@ func listen(t *testing.T, s *Server) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go s.Serve(t.Context(), l)
+	go s.Serve(t.Context(), Listener{Listener: l})
 	return l.Addr().String()
 }
 
@@ -139,7 +139,7 @@ func TestAStalledRequestIsGivenUpASlowOneIsNot(t *testing.T) {
 					t.Fatal(err)
 				}
 				ours, theirs := net.Pipe()
-				if err := s.start(ours, "192.0.2.1"); err != nil {
+				if err := s.start(ours, "192.0.2.1", &Listener{}); err != nil {
 					t.Fatal(err)
 				}
 				go io.Copy(io.Discard, theirs)

@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,8 @@ import (
 var (
 	errIdle  = errors.New("idle")
 	errDrain = errors.New("the node is stopping")
+	errLogin = errors.New("no log-in in time")
+	errEnded = errors.New("ended after an answer that says why")
 )
 
 // conn is one connection, served by three goroutines: read takes frames off the socket, execute hands them to the handler in order,
@@ -32,6 +35,7 @@ type conn struct {
 	frames  chan *work
 	answers chan *work
 	open    atomic.Int64 // requests read and not answered yet
+	opened  time.Time
 	last    atomic.Int64 // when the last answer was written, Unix nanoseconds
 	failed  atomic.Bool  // beyond answering. Draining, or a peer that only stopped sending, is not: what it sent is still executed
 
@@ -42,8 +46,9 @@ type conn struct {
 // work is one request on its way through a connection.
 type work struct {
 	Request
-	release func() // gives its memory back
-	reply   Reply
+	release  func() // gives its memory back
+	reply    Reply
+	answered chan struct{} // closed when the answer is written; nil when nobody waits for that
 }
 
 func newConn(s *Server, nc net.Conn, client Client) *conn {
@@ -52,6 +57,7 @@ func newConn(s *Server, nc net.Conn, client Client) *conn {
 		frames:  make(chan *work, s.cfg.Pipeline),
 		answers: make(chan *work, s.cfg.Pipeline),
 	}
+	c.opened = time.Now()
 	c.ctx, c.cancel = context.WithCancelCause(context.WithValue(s.ctx, serverKey{}, s.ctx))
 	return c
 }
@@ -70,7 +76,7 @@ func (c *conn) run() error {
 	if cause := context.Cause(c.ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = cause // what failed first: an answer may have been refused while read was waiting
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, errDrain) {
+	if errors.Is(err, io.EOF) || errors.Is(err, errDrain) || errors.Is(err, errEnded) {
 		return nil
 	}
 	return err
@@ -97,39 +103,75 @@ func (c *conn) read() error {
 		budget = c.s.own
 	}
 	frames := frameReader{in: in, cfg: &c.s.cfg, budget: budget, deadline: c.setReadDeadline}
+	strange := c.strange() // nobody has logged in yet
+	frames.stranger = strange
 	for {
-		if err := c.awaitFrame(in); err != nil {
+		c.client.Session.muted(c.ctx)
+		if err := c.awaitFrame(in, strange); err != nil {
 			return err
 		}
-		f, err := frames.next(c.ctx)
+		w, err := c.readRequest(&frames)
 		if err != nil {
 			if c.ctx.Err() != nil {
 				return context.Cause(c.ctx)
 			}
 			return err
 		}
-		req, err := parseHeader(f.bytes)
-		if err != nil {
-			f.release()
-			return err
+		if strange {
+			w.answered = make(chan struct{})
 		}
-		c.s.metrics.requestBytes.Add(float64(len(f.bytes)))
-		req.Received = time.Now()
-		req.Client.Host, req.Client.Conn = c.client.Host, c.client.Conn
 		c.open.Add(1)
 		select {
-		case c.frames <- &work{Request: req, release: f.release}:
+		case c.frames <- w:
 		case <-c.ctx.Done():
-			f.release()
+			w.release()
 			return context.Cause(c.ctx)
+		}
+		if strange {
+			select {
+			case <-w.answered:
+			case <-c.ctx.Done():
+				return context.Cause(c.ctx)
+			}
+			strange = c.strange()
+			frames.stranger, frames.raw = strange, strange && c.client.Session.Raw
 		}
 	}
 }
 
+// strange reports whether a log-in is asked for and has not been. It is called while no request is under way.
+func (c *conn) strange() bool { return c.client.Session.Principal == "" }
+
+// readRequest reads one frame and takes its header off.
+func (c *conn) readRequest(frames *frameReader) (*work, error) {
+	f, err := frames.next(c.ctx)
+	if err != nil {
+		return nil, err
+	}
+	req := Request{Raw: true, Body: f.bytes}
+	if !frames.raw {
+		if req, err = parseHeader(f.bytes); err != nil {
+			f.release()
+			return nil, err
+		}
+	}
+	c.s.metrics.requestBytes.Add(float64(len(f.bytes)))
+	req.Received = time.Now()
+	id := req.Client.ID
+	req.Client = c.client
+	req.Client.ID = id
+	return &work{Request: req, release: f.release}, nil
+}
+
 // awaitFrame waits for the first byte of the next frame. A connection is idle when nothing comes while nothing is being answered.
-func (c *conn) awaitFrame(in *bufio.Reader) error {
+// One that has not logged in has StallFor for that since it was opened.
+func (c *conn) awaitFrame(in *bufio.Reader, strange bool) error {
 	for {
-		c.setReadDeadline(c.s.cfg.IdleFor)
+		limit := c.s.cfg.IdleFor
+		if strange {
+			limit = time.Until(c.opened.Add(c.s.cfg.StallFor))
+		}
+		c.setReadDeadline(limit)
 		_, err := in.Peek(1)
 		switch {
 		case err == nil:
@@ -138,6 +180,8 @@ func (c *conn) awaitFrame(in *bufio.Reader) error {
 			return err
 		case c.ctx.Err() != nil:
 			return context.Cause(c.ctx)
+		case strange:
+			return errLogin
 		case c.open.Load() == 0 && time.Since(time.Unix(0, c.last.Load())) >= c.s.cfg.IdleFor:
 			return errIdle
 		}
@@ -160,6 +204,8 @@ func (c *conn) execute() {
 			w.release()
 			continue
 		}
+		c.client.Session.muted(c.ctx) // what was read ahead waits as well
+		w.Client.Principal = c.client.Session.Principal
 		w.reply = c.serve(w)
 		if w.reply.Wait == nil {
 			w.release()
@@ -191,8 +237,14 @@ func (c *conn) write() {
 		if w.reply.Done != nil {
 			w.reply.Done()
 		}
+		if err == nil && w.reply.Close {
+			err = errEnded
+		}
 		if err != nil {
 			c.fail(err)
+		}
+		if w.answered != nil {
+			close(w.answered)
 		}
 		c.last.Store(time.Now().UnixNano())
 		c.open.Add(-1)
@@ -222,7 +274,11 @@ func (c *conn) send(head []byte, w *work, body net.Buffers) ([]byte, error) {
 		size += len(b)
 	}
 	tags := flexible(w.Key, w.Version) && !w.reply.PlainHeader
-	head = appendHeader(head, w.CorrelationID, tags, size)
+	if w.Raw {
+		head = binary.BigEndian.AppendUint32(head, uint32(size))
+	} else {
+		head = appendHeader(head, w.CorrelationID, tags, size)
+	}
 	out := make(net.Buffers, 0, len(body)+1)
 	out = append(append(out, head), body...)
 	c.nc.SetWriteDeadline(time.Now().Add(c.s.cfg.StallFor + time.Duration(size)*time.Second/slowestPeer))

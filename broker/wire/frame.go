@@ -44,7 +44,12 @@ type frameReader struct {
 	budget *budget
 	// deadline is called before each wait for bytes within a frame.
 	deadline func(time.Duration)
+	stranger bool // nobody has logged in yet: frames are small
+	raw      bool // frames have no header
 }
+
+// strangerBytes is the largest frame of a connection without the log-in that it needs. A token of any mechanism is far smaller; Kafka takes 512 KiB.
+const strangerBytes = 64 << 10
 
 // next reads one frame. io.EOF means that the peer closed between frames.
 func (r *frameReader) next(ctx context.Context) (frame, error) {
@@ -57,6 +62,9 @@ func (r *frameReader) next(ctx context.Context) (frame, error) {
 	if err := r.checkSize(head[:4], size); err != nil {
 		return frame{}, err
 	}
+	if r.raw {
+		return r.rawFrame(ctx, &pace, size)
+	}
 	if err := pace.fill(head[4:], slowestPeer); err != nil {
 		return frame{}, noEOF(err)
 	}
@@ -67,8 +75,25 @@ func (r *frameReader) next(ctx context.Context) (frame, error) {
 	if size > limit {
 		return frame{}, fmt.Errorf("%w: %d bytes, at most %d", errTooLarge, size, limit)
 	}
+	if r.stranger {
+		limit = strangerBytes
+	}
+	if size > limit {
+		return frame{}, fmt.Errorf("%w: %d bytes before a log-in, at most %d", errTooLarge, size, limit)
+	}
 	held := &share{b: r.budget, small: size <= smallBytes}
 	bytes, err := r.body(ctx, &pace, held, head[4:], size, cost)
+	if err != nil {
+		held.release()
+		return frame{}, noEOF(err)
+	}
+	return frame{bytes: bytes, release: held.release}, nil
+}
+
+// rawFrame reads what follows the size of a frame without a header.
+func (r *frameReader) rawFrame(ctx context.Context, pace *pace, size int) (frame, error) {
+	held := &share{b: r.budget, small: size <= smallBytes}
+	bytes, err := r.body(ctx, pace, held, nil, size, size)
 	if err != nil {
 		held.release()
 		return frame{}, noEOF(err)
@@ -82,6 +107,8 @@ func (r *frameReader) checkSize(head []byte, size int) error {
 		return fmt.Errorf("%w: HTTP was spoken to the Kafka port", errNotKafka)
 	case head[0] == 0x16 && head[1] == 3:
 		return fmt.Errorf("%w: TLS was spoken to a plaintext port", errNotKafka)
+	case r.raw && size >= 0 && size <= strangerBytes:
+		return nil
 	case size < 10:
 		return fmt.Errorf("%w: frame of %d bytes", errNotKafka, size)
 	case size > r.cfg.MaxProduceBytes:

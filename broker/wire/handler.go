@@ -32,13 +32,19 @@ type Request struct {
 	Body          []byte // what follows the header
 	Client        Client
 	Received      time.Time // when its last byte was read
+	Raw           bool      // a frame without a header, which Session.Raw asked for; Body is all of it
 }
 
 // Client says who sent a request.
 type Client struct {
-	ID   string // client.id of the request, "" when null; untrusted
-	Host string // address without port; "local" for in-process connections
-	Conn uint64 // number of the connection, unique until restart
+	ID        string // client.id of the request, "" when null; untrusted
+	Host      string // address without port; "local" for in-process connections
+	Conn      uint64 // number of the connection, unique until restart
+	Principal string // Session.Principal when the request was handed over, such as "User:ada"; "" before a log-in that is asked for
+	Local     bool   // comes from within the process, or by its admin socket: may do everything
+	Listener  string // Listener.Name; "" for in-process connections
+	Secure    bool   // TLS, or never on a wire
+	Session   *Session
 }
 
 // Reply is the answer to one request.
@@ -55,6 +61,8 @@ type Reply struct {
 	Silent bool
 	// PlainHeader leaves the tag section out of the response header in spite of a flexible version (ApiVersions).
 	PlainHeader bool
+	// Close ends the connection once the answer is written.
+	Close bool
 	// Err, if not nil, closes the connection instead of answering, as Kafka does for what it cannot parse.
 	Err error
 }

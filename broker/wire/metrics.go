@@ -15,6 +15,7 @@ type metrics struct {
 	requestBytes  prometheus.Counter
 	responseBytes prometheus.Counter
 	panics        prometheus.Counter
+	tlsFailed     prometheus.Counter
 	seconds       *prometheus.HistogramVec
 }
 
@@ -30,6 +31,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "weir_broker_response_bytes_total", Help: "Bytes of Kafka responses written."}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "weir_broker_request_panics_total", Help: "Kafka requests that panicked and cost their connection. Any is a bug."}),
+		tlsFailed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "weir_broker_tls_failures_total", Help: "Kafka connections whose TLS handshake failed, such as for want of a client certificate."}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "weir_broker_request_seconds", Help: "Time from the last byte of a request to its answer, long polls included.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5}}, []string{"key"}),
@@ -38,7 +41,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		m.refusedTotal.WithLabelValues(reason)
 	}
 	if reg != nil {
-		reg.MustRegister(m.connections, m.refusedTotal, m.requestBytes, m.responseBytes, m.panics, m.seconds)
+		reg.MustRegister(m.connections, m.refusedTotal, m.requestBytes, m.responseBytes, m.panics, m.tlsFailed, m.seconds)
 	}
 	return m
 }

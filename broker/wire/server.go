@@ -53,7 +53,7 @@ func Open(cfg Config, handler Handler) (*Server, error) {
 }
 
 // Serve accepts connections from l until ctx ends or l is closed, and closes l. Connections outlive it, until Close.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+func (s *Server) Serve(ctx context.Context, l Listener) error {
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
 	defer l.Close()
@@ -63,7 +63,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		switch {
 		case err == nil:
 			pause = 5 * time.Millisecond
-			s.accept(nc)
+			s.accept(nc, &l)
 		case ctx.Err() != nil || errors.Is(err, net.ErrClosed):
 			return nil
 		default: // out of file descriptors, most likely: wait for some to be closed
@@ -79,12 +79,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 }
 
 // accept starts to serve nc, or closes it when there are too many.
-func (s *Server) accept(nc net.Conn) {
+func (s *Server) accept(nc net.Conn, l *Listener) {
 	host := nc.RemoteAddr().String()
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
-	if err := s.start(nc, host); err != nil {
+	if err := s.start(nc, host, l); err != nil {
 		s.log.Warn("refuse Kafka connection", "peer", host, "err", err)
 		nc.Close()
 	}
@@ -98,8 +98,8 @@ var (
 
 const localHost = "local" // Client.Host of in-process connections
 
-// start serves nc on goroutines of its own.
-func (s *Server) start(nc net.Conn, host string) error {
+// start serves nc, which l accepted, on goroutines of its own. Without l it comes from within the process.
+func (s *Server) start(nc net.Conn, host string, l *Listener) error {
 	c, err := s.admit(nc, host)
 	if err != nil {
 		s.metrics.refused(err)
@@ -107,7 +107,10 @@ func (s *Server) start(nc net.Conn, host string) error {
 	}
 	go func() {
 		defer s.served.Done()
-		err := c.run()
+		err := c.meet(l)
+		if err == nil {
+			err = c.run()
+		}
 		s.forget(c)
 		s.logEnd(c, err)
 	}()
@@ -135,6 +138,13 @@ func (s *Server) admit(nc net.Conn, host string) (*conn, error) {
 	return c, nil
 }
 
+// swap puts the connection that speaks TLS in the place of the bare one. drain and cutOff may use either at the same time.
+func (s *Server) swap(c *conn, secure net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.nc = secure
+}
+
 func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +159,7 @@ func (s *Server) forget(c *conn) {
 func (s *Server) logEnd(c *conn, err error) {
 	level := slog.LevelWarn
 	var ne *net.OpError
-	if err == nil || errors.Is(err, errIdle) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &ne) {
+	if err == nil || errors.Is(err, errIdle) || errors.Is(err, errLogin) || errors.Is(err, errTLS) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &ne) {
 		level = slog.LevelDebug
 	}
 	s.log.Log(context.Background(), level, "Kafka connection ended", "peer", c.client.Host, "conn", c.client.Conn, "err", err)
@@ -194,7 +204,7 @@ func (s *Server) Dial() (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open in-process connection: %w", err)
 	}
-	if err := s.start(ours, localHost); err != nil {
+	if err := s.start(ours, localHost, nil); err != nil {
 		ours.Close()
 		theirs.Close()
 		return nil, err

@@ -247,7 +247,7 @@ func TestTooManyConnectionsAreRefused(t *testing.T) {
 	start := func(host string) error {
 		ours, theirs := net.Pipe()
 		t.Cleanup(func() { ours.Close(); theirs.Close() })
-		return s.start(ours, host)
+		return s.start(ours, host, &Listener{})
 	}
 	if err := start("192.0.2.1"); err != nil {
 		t.Fatal(err)
@@ -348,7 +348,7 @@ func TestIdleConnectionsAreClosedBusyOnesAreNot(t *testing.T) {
 			t.Fatal(err)
 		}
 		ours, theirs := net.Pipe()
-		if err := s.start(ours, "192.0.2.1"); err != nil {
+		if err := s.start(ours, "192.0.2.1", &Listener{}); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
