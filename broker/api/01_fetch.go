@@ -18,7 +18,7 @@ import (
 // v0-3 would need older record formats and are not offered. Answered when min_bytes are there over all partitions, when max_wait has
 // passed, or at once when a partition is in error. Only an error that stays, a partition whose disk has failed or records that are
 // damaged, takes up to half a second: most clients ask again at once. At least one whole batch comes back even when larger than
-// max_bytes; no batch is cut, and those before damaged records are served. Session id 0 in the answer means that no session was made, which every client takes as "send the full list again".
+// max_bytes; no batch is cut, and those before damaged records are served. Sessions: see type sessions.
 // Without transactions read_committed and read_uncommitted are the same.
 // Left out on purpose: fetch from followers, diverging epochs (clients ask OffsetForLeaderEpoch).
 func (h *Handler) fetchKey() key {
@@ -36,27 +36,33 @@ func (h *Handler) fetch(ctx context.Context, req *wire.Request) wire.Reply {
 	if err := decode(q, req); err != nil {
 		return wire.Reply{Err: err}
 	}
-	if q.SessionID != 0 && q.SessionEpoch != -1 || q.SessionEpoch > 0 {
-		return encode(noSession(), q.Version)
+	x, err := h.sessions.begin(q, h.cfg.Now())
+	if err != nil {
+		return refuseFetch(q, err)
 	}
-	poll := h.newPoll(q)
+	poll := h.newPoll(q, x.wants)
 	handed := false
 	defer func() {
-		if !handed { // a panic below
+		if !handed { // refused, or a panic below
 			poll.release()
 		}
 	}()
 	h.wait(ctx, poll, time.Duration(max(q.MaxWaitMillis, 0))*time.Millisecond)
+	id, err := h.sessions.finish(x, poll.parts, h.cfg.Now())
+	if err != nil {
+		return refuseFetch(q, err)
+	}
 	h.metrics.fetched(poll)
-	reply := wire.Reply{Body: encodeFetch(q, poll), Done: poll.release}
+	reply := wire.Reply{Body: encodeFetch(q, id, poll.parts), Done: poll.release}
 	handed = true
 	return reply
 }
 
-func noSession() *kmsg.FetchResponse {
+// refuseFetch is the answer to a whole request. Only sessions, from v7 on, can be wrong as a whole.
+func refuseFetch(q *kmsg.FetchRequest, err error) wire.Reply {
 	r := kmsg.NewPtrFetchResponse()
-	r.ErrorCode = kerr.FetchSessionIDNotFound.Code
-	return r
+	r.ErrorCode = code(err)
+	return encode(r, q.Version)
 }
 
 // wait fills poll until it is worth an answer.
@@ -88,14 +94,10 @@ func (h *Handler) wait(ctx context.Context, poll *poll, limit time.Duration) {
 }
 
 // newPoll resolves what a request asks for.
-func (h *Handler) newPoll(q *kmsg.FetchRequest) *poll {
+func (h *Handler) newPoll(q *kmsg.FetchRequest, wants []fetching) *poll {
 	v := h.backend.View()
-	n := 0
-	for i := range q.Topics {
-		n += len(q.Topics[i].Partitions)
-	}
 	p := &poll{
-		parts:    make([]polled, 0, n),
+		parts:    make([]polled, len(wants)),
 		memory:   h.memory,
 		room:     min(int(q.MaxBytes), h.cfg.MaxFetchBytes),
 		minBytes: min(int(q.MinBytes), int(q.MaxBytes), h.cfg.MaxFetchBytes),
@@ -103,22 +105,17 @@ func (h *Handler) newPoll(q *kmsg.FetchRequest) *poll {
 	if q.MaxBytes <= 0 {
 		p.room, p.minBytes = 0, min(int(q.MinBytes), 1)
 	}
-	for i := range q.Topics {
-		qt := &q.Topics[i]
-		topic, unknown := v.ByName[qt.Topic], kerr.UnknownTopicOrPartition
+	for i, w := range wants {
+		topic, unknown := v.ByName[w.key.topic], kerr.UnknownTopicOrPartition
 		if q.Version >= 13 {
-			topic, unknown = v.ByID[qt.TopicID], kerr.UnknownTopicID
+			topic, unknown = v.ByID[w.key.id], kerr.UnknownTopicID
 		}
-		for j := range qt.Partitions {
-			qp := &qt.Partitions[j]
-			part := polled{number: qp.Partition, epoch: qp.CurrentLeaderEpoch, next: qp.FetchOffset, room: int(qp.PartitionMaxBytes)}
-			part.highWatermark, part.logStart = -1, -1
-			if source, ok := topic.Partition(qp.Partition); ok {
-				part.source = source
-			} else if part.err = unknown; topic != nil {
-				part.err = kerr.UnknownTopicOrPartition
-			}
-			p.parts = append(p.parts, part)
+		part := &p.parts[i]
+		*part = polled{key: w.key, epoch: w.epoch, next: w.offset, room: int(w.maxBytes), highWatermark: -1, logStart: -1}
+		if source, ok := topic.Partition(w.key.number); ok {
+			part.source = source
+		} else if part.err = unknown; topic != nil {
+			part.err = kerr.UnknownTopicOrPartition
 		}
 	}
 	return p

@@ -14,33 +14,49 @@ import (
 //	    aborted [ ] | v11: preferred replica i32 | records bytes | v12: tags ] | v12: tags ] | v12: tags
 //
 // From v12 lengths of arrays, strings and bytes are uvarints of length+1, and null is 0; before that they are i32 (strings i16) with
-// -1 for null. parts are in the order of the request.
-func encodeFetch(q *kmsg.FetchRequest, p *poll) net.Buffers {
-	w := fetchWriter{flexible: q.Version >= 12, head: make([]byte, 0, 64+64*len(p.parts))}
+// -1 for null. parts keep their order; neighbours of one topic share its entry, and those that are unchanged are left out.
+func encodeFetch(q *kmsg.FetchRequest, session int32, parts []polled) net.Buffers {
+	w := fetchWriter{flexible: q.Version >= 12, head: make([]byte, 0, 64+64*len(parts))}
 	w.int32(0)
 	if q.Version >= 7 {
 		w.int16(0)
-		w.int32(0)
+		w.int32(session)
 	}
-	w.length(len(q.Topics))
-	parts := p.parts
-	for i := range q.Topics {
-		t := &q.Topics[i]
-		if q.Version >= 13 {
-			w.head = append(w.head, t.TopicID[:]...)
-		} else {
-			w.string(t.Topic)
+	shown := make([]*polled, 0, len(parts))
+	for i := range parts {
+		if !parts[i].unchanged {
+			shown = append(shown, &parts[i])
 		}
-		w.length(len(t.Partitions))
-		for range t.Partitions {
-			w.partition(q, &parts[0])
-			parts = parts[1:]
+	}
+	groups := 0
+	for i := range shown {
+		if i == 0 || !sameTopic(shown[i-1], shown[i]) {
+			groups++
+		}
+	}
+	w.length(groups)
+	for len(shown) > 0 {
+		n := 1
+		for n < len(shown) && sameTopic(shown[0], shown[n]) {
+			n++
+		}
+		if q.Version >= 13 {
+			w.head = append(w.head, shown[0].key.id[:]...)
+		} else {
+			w.string(shown[0].key.topic)
+		}
+		w.length(n)
+		for _, part := range shown[:n] {
+			w.partition(q, part)
 		}
 		w.tags()
+		shown = shown[n:]
 	}
 	w.tags()
 	return w.buffers()
 }
+
+func sameTopic(a, b *polled) bool { return a.key.topic == b.key.topic && a.key.id == b.key.id }
 
 // fetchWriter collects what is between the records, and where in it the records go.
 type fetchWriter struct {
@@ -55,7 +71,7 @@ type cut struct {
 }
 
 func (w *fetchWriter) partition(q *kmsg.FetchRequest, part *polled) {
-	w.int32(part.number)
+	w.int32(part.key.number)
 	w.int16(code(part.err))
 	w.int64(part.highWatermark)
 	w.int64(part.highWatermark) // last stable offset

@@ -14,9 +14,9 @@ func TestFetchAnswerEqualsThatOfKmsg(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for version := int16(4); version <= 18; version++ {
 		for range 50 {
-			q, p, want := randomFetch(rnd, version)
+			q, parts, want := randomFetch(rnd, version)
 			var got []byte
-			for _, b := range encodeFetch(q, p) {
+			for _, b := range encodeFetch(q, want.SessionID, parts) {
 				got = append(got, b...)
 			}
 			if !bytes.Equal(got, want.AppendTo(nil)) {
@@ -26,20 +26,23 @@ func TestFetchAnswerEqualsThatOfKmsg(t *testing.T) {
 	}
 }
 
-func randomFetch(rnd *rand.Rand, version int16) (*kmsg.FetchRequest, *poll, *kmsg.FetchResponse) {
-	q, p, want := kmsg.NewPtrFetchRequest(), &poll{}, kmsg.NewPtrFetchResponse()
+func randomFetch(rnd *rand.Rand, version int16) (*kmsg.FetchRequest, []polled, *kmsg.FetchResponse) {
+	q, want := kmsg.NewPtrFetchRequest(), kmsg.NewPtrFetchResponse()
+	var parts []polled
 	q.Version, want.Version = version, version
 	q.IsolationLevel = int8(rnd.IntN(2))
+	if version >= 7 {
+		want.SessionID = rnd.Int32()
+	}
 	for range rnd.IntN(4) {
-		qt, wt := kmsg.NewFetchRequestTopic(), kmsg.NewFetchResponseTopic()
-		qt.Topic = string(bytes.Repeat([]byte("t"), rnd.IntN(300)))
-		for i := range qt.TopicID {
-			qt.TopicID[i] = byte(rnd.Uint32())
+		wt := kmsg.NewFetchResponseTopic()
+		wt.Topic = string(bytes.Repeat([]byte("t"), rnd.IntN(300)))
+		for i := range wt.TopicID {
+			wt.TopicID[i] = byte(rnd.Uint32())
 		}
-		wt.Topic, wt.TopicID = qt.Topic, qt.TopicID
-		for n := range int32(rnd.IntN(4)) {
-			qp, wp := kmsg.NewFetchRequestTopicPartition(), kmsg.NewFetchResponseTopicPartition()
-			part := polled{number: n, highWatermark: rnd.Int64(), logStart: rnd.Int64()}
+		for n := range 1 + rnd.Int32N(4) {
+			wp := kmsg.NewFetchResponseTopicPartition()
+			part := polled{key: keyOf(version, wt.Topic, wt.TopicID, n), highWatermark: rnd.Int64(), logStart: rnd.Int64()}
 			if rnd.IntN(3) == 0 {
 				part.err = kerr.OffsetOutOfRange
 			}
@@ -48,15 +51,19 @@ func randomFetch(rnd *rand.Rand, version int16) (*kmsg.FetchRequest, *poll, *kms
 				data := bytes.Repeat([]byte{7}, 1+rnd.IntN(400))
 				part.data, part.bytes, whole = append(part.data, data), part.bytes+len(data), append(whole, data...)
 			}
-			qp.Partition, wp.Partition = n, n
+			wp.Partition = n
 			wp.ErrorCode, wp.HighWatermark, wp.LastStableOffset, wp.LogStartOffset = code(part.err), part.highWatermark, part.highWatermark, part.logStart
 			wp.RecordBatches = append([]byte{}, whole...)
 			if q.IsolationLevel == 1 {
 				wp.AbortedTransactions = []kmsg.FetchResponseTopicPartitionAbortedTransaction{}
 			}
-			qt.Partitions, wt.Partitions, p.parts = append(qt.Partitions, qp), append(wt.Partitions, wp), append(p.parts, part)
+			wt.Partitions, parts = append(wt.Partitions, wp), append(parts, part)
+			if rnd.IntN(3) == 0 {
+				part.unchanged = true
+				parts = append(parts, part)
+			}
 		}
-		q.Topics, want.Topics = append(q.Topics, qt), append(want.Topics, wt)
+		want.Topics = append(want.Topics, wt)
 	}
-	return q, p, want
+	return q, parts, want
 }

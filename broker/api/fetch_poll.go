@@ -26,7 +26,7 @@ type poll struct {
 // polled is one partition of a poll.
 type polled struct {
 	source  Partition // nil when there is no such partition
-	number  int32
+	key     partitionKey
 	epoch   int32 // of the leader as the client knows it, -1 to skip the check
 	next    int64 // offset to read on from
 	room    int   // bytes that may still be added for this partition
@@ -36,6 +36,8 @@ type polled struct {
 	records int
 
 	highWatermark, logStart int64
+
+	unchanged bool // the client knows all this already
 }
 
 // fill reads what is there, in the order of the request, and reports whether the answer should go out: enough bytes, an error that the

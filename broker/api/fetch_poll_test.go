@@ -65,7 +65,7 @@ func (s *source) Read(offset int64, maxBytes int) ([]byte, error) {
 func pollOf(room, partitionRoom, minBytes int, memory int64, sources ...*source) *poll {
 	p := &poll{room: room, minBytes: minBytes, memory: semaphore.NewWeighted(memory)}
 	for i, s := range sources {
-		p.parts = append(p.parts, polled{source: s, number: int32(i), epoch: -1, room: partitionRoom})
+		p.parts = append(p.parts, polled{source: s, key: partitionKey{number: int32(i)}, epoch: -1, room: partitionRoom})
 	}
 	return p
 }

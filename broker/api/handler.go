@@ -30,6 +30,9 @@ type Config struct {
 	// FetchMemoryBytes bounds the records of all answers to Fetch that are being made or written. When it is used up answers are
 	// shorter, and at last wait. One batch per answer may come on top.
 	FetchMemoryBytes int
+	// FetchSessions and FetchSessionPartitions bound the fetch sessions that clients keep here, and the partitions in all of them. The first
+	// is Kafka's default, the second a guess: about 25 MiB.
+	FetchSessions, FetchSessionPartitions int
 	// Now is the clock of deadlines; nil is time.Now.
 	Now      func() time.Time
 	Registry prometheus.Registerer
@@ -38,7 +41,7 @@ type Config struct {
 
 // Default is Kafka's defaults, without automatic topics.
 func Default() Config {
-	return Config{DefaultPartitions: 1, MaxFetchBytes: 55 << 20, FetchMemoryBytes: 256 << 20}
+	return Config{DefaultPartitions: 1, MaxFetchBytes: 55 << 20, FetchMemoryBytes: 256 << 20, FetchSessions: 1000, FetchSessionPartitions: 100_000}
 }
 
 // Validate names the first field out of its range.
@@ -50,19 +53,22 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("fetch size: %d bytes, must be at least 1 MiB", c.MaxFetchBytes)
 	case c.FetchMemoryBytes < 16<<20:
 		return fmt.Errorf("fetch memory: %d bytes, must be at least 16 MiB", c.FetchMemoryBytes)
+	case c.FetchSessions < 0 || c.FetchSessionPartitions < 0:
+		return fmt.Errorf("fetch sessions: %d with %d partitions, must not be negative", c.FetchSessions, c.FetchSessionPartitions)
 	}
 	return nil
 }
 
 // Handler answers requests; it implements wire.Handler.
 type Handler struct {
-	cfg     Config
-	backend Backend
-	groups  *group.Coordinator
-	metrics *metrics
-	log     *slog.Logger
-	keys    map[int16]key
-	memory  *semaphore.Weighted // of answers to Fetch, in bytes
+	cfg      Config
+	backend  Backend
+	groups   *group.Coordinator
+	metrics  *metrics
+	log      *slog.Logger
+	keys     map[int16]key
+	memory   *semaphore.Weighted // of answers to Fetch, in bytes
+	sessions *sessions
 
 	ids producerIDs
 }
@@ -83,6 +89,7 @@ func New(cfg Config, backend Backend, groups *group.Coordinator) (*Handler, erro
 	}
 	h := &Handler{cfg: cfg, backend: backend, groups: groups, metrics: newMetrics(cfg.Registry), log: cfg.Log, keys: make(map[int16]key)}
 	h.memory = semaphore.NewWeighted(int64(cfg.FetchMemoryBytes))
+	h.sessions = newSessions(cfg.FetchSessions, cfg.FetchSessionPartitions, h.metrics)
 	for _, k := range h.list() {
 		h.keys[k.num] = k
 	}

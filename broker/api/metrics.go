@@ -11,6 +11,8 @@ type metrics struct {
 	produceErrors                  *prometheus.CounterVec
 	fetchedBytes, fetchedRecords   prometheus.Counter
 	fetchErrors                    *prometheus.CounterVec
+	sessions, sessionPartitions    prometheus.Gauge
+	sessionsEvicted                prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -20,6 +22,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	byError := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"error"})
 	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	}
 	m := &metrics{
 		producedBytes:   counter("weir_broker_produced_bytes_total", "Bytes of record batches committed through the Kafka listener."),
 		producedRecords: counter("weir_broker_produced_records_total", "Records committed through the Kafka listener."),
@@ -27,9 +32,14 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		fetchedBytes:    counter("weir_broker_fetched_bytes_total", "Bytes of record batches sent to consumers."),
 		fetchedRecords:  counter("weir_broker_fetched_records_total", "Records sent to consumers, those before the asked offset in a batch included."),
 		fetchErrors:     byError("weir_broker_fetch_refused_total", "Partitions answered with an error to a fetch, by error."),
+
+		sessions:          gauge("weir_broker_fetch_sessions", "Fetch sessions kept for clients."),
+		sessionPartitions: gauge("weir_broker_fetch_session_partitions", "Partitions in all fetch sessions."),
+		sessionsEvicted:   counter("weir_broker_fetch_sessions_evicted_total", "Fetch sessions dropped to make room for others."),
 	}
 	if reg != nil {
-		reg.MustRegister(m.producedBytes, m.producedRecords, m.produceErrors, m.fetchedBytes, m.fetchedRecords, m.fetchErrors)
+		reg.MustRegister(m.producedBytes, m.producedRecords, m.produceErrors, m.fetchedBytes, m.fetchedRecords, m.fetchErrors,
+			m.sessions, m.sessionPartitions, m.sessionsEvicted)
 	}
 	return m
 }
