@@ -27,6 +27,8 @@ const benchSite = "bench.example"
 
 type benchFlags struct {
 	seconds     int
+	rounds      int
+	only        string
 	connections int
 	dir         string
 	asJSON      bool
@@ -38,9 +40,12 @@ func benchCommand() *cobra.Command {
 		Use: "bench", Short: "Measure this machine: hits a second, and seconds from a hit to its count", Args: exactly(0),
 		Long: `Start a node on a temporary directory and measure it from outside, with the load generator on the same machine: hits one by one and
 in batches of 1000 clicks, each beside a bare handler that reads (and for batches parses) the same bodies and answers at once, and the time
-from a hit to its count. The node syncs to disk before it answers.`,
+from a hit to its count. The node syncs to disk before it answers. A second node takes hits in without counting them, to tell what collecting
+takes from what counting takes. The servers are measured in turns, for some rounds; each figure is the middle one of the rounds.`,
 	}
 	c.Flags().IntVar(&f.seconds, "seconds", 5, "how long each measurement takes, 1 to 600")
+	c.Flags().IntVar(&f.rounds, "rounds", 3, "how often each measurement is repeated, 1 to 100")
+	c.Flags().Var(oneOfValue{&f.only, []string{"", "singles", "batches"}}, "only", "measure singles or batches (default: both)")
 	c.Flags().IntVar(&f.connections, "connections", 64, "connections of the generator, 1 to 4096")
 	c.Flags().StringVar(&f.dir, "dir", "", "make the temporary directory here: the disk to measure (default: the system's)")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON document")
@@ -50,6 +55,9 @@ from a hit to its count. The node syncs to disk before it answers.`,
 		}
 		if f.connections < 1 || f.connections > 4096 {
 			return usagef("--connections: %d, 1 to 4096 are allowed", f.connections)
+		}
+		if f.rounds < 1 || f.rounds > 100 {
+			return usagef("--rounds: %d, 1 to 100 are allowed", f.rounds)
 		}
 		report, err := runBench(c.Context(), f, c.ErrOrStderr())
 		if err != nil {
@@ -69,12 +77,19 @@ from a hit to its count. The node syncs to disk before it answers.`,
 
 // benchRow compares the node with the bare handler.
 type benchRow struct {
-	Name      string  `json:"name"`
-	Bare      float64 `json:"bare_per_second"`
-	Weir      float64 `json:"weir_per_second"`
-	Ratio     float64 `json:"ratio"`
-	P50Millis float64 `json:"p50_ms"` // of one request to the node
+	Name  string    `json:"name"`
+	Bare  benchSide `json:"bare"`
+	Weir  benchSide `json:"weir"`
+	Taken benchSide `json:"weir_not_counting"`
+}
+
+// benchSide is one server of a row: the middle one of its rounds.
+type benchSide struct {
+	PerSecond float64 `json:"per_second"`
+	Ratio     float64 `json:"ratio"` // to the bare handler in the same round
+	P50Millis float64 `json:"p50_ms"`
 	P99Millis float64 `json:"p99_ms"`
+	CPUMicros float64 `json:"cpu_us"` // of the server, for one hit; 0 where it is not known
 }
 
 type benchReport struct {
@@ -82,7 +97,9 @@ type benchReport struct {
 	CPUs          int        `json:"cpus"`
 	Go            string     `json:"go"`
 	Dir           string     `json:"dir"`
+	Load          string     `json:"load,omitempty"` // of the machine before the start
 	Seconds       int        `json:"seconds"`
+	Rounds        int        `json:"rounds"`
 	Connections   int        `json:"connections"`
 	Rows          []benchRow `json:"rows"`
 	VisibleMedian float64    `json:"visible_median_seconds"` // from sending a hit to seeing it in the counts
@@ -91,131 +108,179 @@ type benchReport struct {
 }
 
 func runBench(ctx context.Context, f benchFlags, progress io.Writer) (*benchReport, error) {
+	b := Version()
+	report := &benchReport{Version: b.Version, CPUs: runtime.NumCPU(), Go: b.Go, Load: bench.MachineLoad(), Seconds: f.seconds, Rounds: f.rounds,
+		Connections: f.connections}
 	dir, err := os.MkdirTemp(f.dir, "weir-bench-")
 	if err != nil {
 		return nil, fmt.Errorf("make the temporary directory: %w", err)
 	}
+	report.Dir = filepath.Dir(dir)
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	bare, stopBare, err := startBare(ctx)
-	if err != nil {
+	m := &measuring{benchFlags: f, progress: progress}
+	defer func() {
+		for _, s := range []*benchServer{&m.bare, &m.weir, &m.taken} {
+			if s.stop != nil {
+				s.stop()
+			}
+		}
+	}()
+	if m.bare, err = startBare(ctx); err != nil {
 		return nil, err
 	}
-	defer stopBare()
-	m := &measuring{benchFlags: f, progress: progress, bare: bare, a: nil}
-	stopNode, err := m.startNode(ctx, dir)
-	if err != nil {
+	if m.weir, m.a, err = startBenchNode(ctx, filepath.Join(dir, "counting")); err != nil {
 		return nil, err
 	}
-	defer stopNode()
-	b := Version()
-	report := &benchReport{Version: b.Version, CPUs: runtime.NumCPU(), Go: b.Go, Dir: filepath.Dir(dir), Seconds: f.seconds, Connections: f.connections}
+	if m.taken, _, err = startBenchNode(ctx, filepath.Join(dir, "taking"), "--counting=false"); err != nil {
+		return nil, err
+	}
+	return report, m.measure(ctx, report)
+}
+
+func (m *measuring) measure(ctx context.Context, report *benchReport) (err error) {
 	if report.VisibleMedian, report.VisibleMax, err = m.visible(ctx, 20); err != nil {
-		return nil, fmt.Errorf("from hit to count: %w", err)
+		return fmt.Errorf("from hit to count: %w", err)
 	}
-	singles := bench.Singles("/api/event", benchSite, 2000)
-	row, err := m.compare(ctx, "one hit a request", singles, bench.Singles("/read", benchSite, 2000), 1, f.connections)
-	if err != nil {
-		return nil, err
+	if m.only != "batches" {
+		row, err := m.compare(ctx, "one hit a request", bench.Singles("/api/event", benchSite, 2000), bench.Singles("/read", benchSite, 2000), 1, m.connections)
+		if err != nil {
+			return err
+		}
+		report.Rows = append(report.Rows, row)
 	}
-	report.Rows = append(report.Rows, row)
-	const perBatch, batches, batchConnections = 1000, 64, 8
-	row, err = m.compare(ctx, "1000 clicks a request", bench.Batches("/api/clicks", benchSite, batches, perBatch, time.Now()),
-		bench.Batches("/parse", benchSite, batches, perBatch, time.Now()), perBatch, min(batchConnections, f.connections))
-	if err != nil {
-		return nil, err
+	if m.only != "singles" {
+		const perBatch, batches, batchConnections = 1000, 64, 8
+		row, err := m.compare(ctx, "1000 clicks a request", bench.Batches("/api/clicks", benchSite, batches, perBatch, time.Now()),
+			bench.Batches("/parse", benchSite, batches, perBatch, time.Now()), perBatch, min(batchConnections, m.connections))
+		if err != nil {
+			return err
+		}
+		report.Rows = append(report.Rows, row)
 	}
-	report.Rows = append(report.Rows, row)
 	began := time.Now()
 	if _, _, err = m.visible(ctx, 1); err != nil {
-		return nil, fmt.Errorf("wait for the counts of the batches: %w", err)
+		return fmt.Errorf("wait for the counts of the last hits: %w", err)
 	}
 	report.DrainSeconds = time.Since(began).Seconds()
-	return report, nil
+	return nil
 }
 
 // measuring is a bench under way.
 type measuring struct {
 	benchFlags
-	progress io.Writer
-	bare     string // HOST:PORT
-	weir     string // HOST:PORT
-	a        *api
-	hits     int64 // pages of visible so far
+	progress          io.Writer
+	bare, weir, taken benchServer
+	a                 *api  // of weir
+	hits              int64 // pages of visible so far
 }
 
-// startNode starts this binary as a node.
-func (m *measuring) startNode(ctx context.Context, dir string) (stop func(), err error) {
+// benchServer is one process that is measured.
+type benchServer struct {
+	addr string // HOST:PORT
+	pid  int
+	stop func()
+}
+
+// startBenchNode starts this binary as a node and adds the site.
+func startBenchNode(ctx context.Context, dir string, more ...string) (s benchServer, a *api, err error) {
 	exe, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return s, nil, err
 	}
-	cmd := exec.CommandContext(ctx, exe, "serve", "--data", dir, "--http", "127.0.0.1:0", "--kafka", "127.0.0.1:0", "--log-level", "error")
+	args := append([]string{"serve", "--data", dir, "--http", "127.0.0.1:0", "--kafka", "127.0.0.1:0", "--log-level", "error"}, more...)
+	cmd := exec.CommandContext(ctx, exe, args...)
 	cmd.Stderr = os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start a node: %w", err)
+		return s, nil, fmt.Errorf("start a node: %w", err)
 	}
 	exited := make(chan struct{})
 	go func() {
 		_ = cmd.Wait()
 		close(exited)
 	}()
-	stop = func() {
+	s.pid = cmd.Process.Pid
+	s.stop = func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		<-exited
 	}
-	if err := m.connect(ctx, dir, exited); err != nil {
-		stop()
-		return nil, err
+	a, s.addr, err = connectBench(ctx, dir, exited)
+	if err != nil {
+		s.stop()
+		return benchServer{}, nil, err
 	}
-	return stop, nil
+	return s, a, nil
 }
 
-// connect waits until the node is ready, finds its address and adds the site.
-func (m *measuring) connect(ctx context.Context, dir string, exited <-chan struct{}) error {
+// connectBench waits until the node is ready, finds its address and adds the site.
+func connectBench(ctx context.Context, dir string, exited <-chan struct{}) (a *api, addr string, err error) {
 	for {
-		a, err := (&reach{data: dir}).connect()
-		if err == nil {
+		if a, err = (&reach{data: dir}).connect(); err == nil {
 			if err = a.call(ctx, http.MethodGet, "/readyz", nil, nil); err == nil {
-				m.a = a
 				break
 			}
 		}
 		select {
 		case <-exited:
-			return errors.New("the node went away; it says why above")
+			return nil, "", errors.New("the node went away; it says why above")
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return nil, "", context.Cause(ctx)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 	var status struct {
 		Listeners map[string]string `json:"listeners"`
 	}
-	if err := m.a.call(ctx, http.MethodGet, "/api/v1/status", nil, &status); err != nil {
-		return err
+	if err := a.call(ctx, http.MethodGet, "/api/v1/status", nil, &status); err != nil {
+		return nil, "", err
 	}
-	m.weir = status.Listeners["http"]
-	return m.a.call(ctx, http.MethodPost, "/api/v1/sites", map[string]string{"name": benchSite, "timezone": "UTC"}, nil)
+	return a, status.Listeners["http"], a.call(ctx, http.MethodPost, "/api/v1/sites", map[string]string{"name": benchSite, "timezone": "UTC"}, nil)
 }
 
-// compare measures the bare handler and then the node.
+// compare measures the servers in turns.
 func (m *measuring) compare(ctx context.Context, name string, weir, bare [][]byte, perRequest, connections int) (benchRow, error) {
 	d := time.Duration(m.seconds) * time.Second
-	fmt.Fprintf(m.progress, "%s: bare handler, then weir, %s each\n", name, d)
-	without, err := bench.Run(ctx, m.bare, bare, perRequest, connections, d)
-	if err != nil {
-		return benchRow{}, fmt.Errorf("%s, bare handler: %w", name, err)
+	var sides [3][]benchSide
+	for round := range m.rounds {
+		fmt.Fprintf(m.progress, "%s, round %d of %d: bare handler, weir without counting, weir, %s each\n", name, round+1, m.rounds, d)
+		for i, s := range []struct {
+			server   benchServer
+			requests [][]byte
+		}{{m.bare, bare}, {m.taken, weir}, {m.weir, weir}} { // the one that counts is last, so that what is left to count can be timed
+			before := bench.CPUTime(s.server.pid)
+			load, err := bench.Run(ctx, s.server.addr, s.requests, perRequest, connections, d)
+			if err != nil {
+				return benchRow{}, fmt.Errorf("%s, %s: %w", name, []string{"bare handler", "weir without counting", "weir"}[i], err)
+			}
+			cpu := bench.CPUTime(s.server.pid) - before
+			side := benchSide{PerSecond: load.PerSecond(), P50Millis: float64(load.P50.Microseconds()) / 1000, P99Millis: float64(load.P99.Microseconds()) / 1000,
+				CPUMicros: float64(cpu.Nanoseconds()) / 1000 / float64(load.Events)}
+			side.Ratio = side.PerSecond / append(sides[0], side)[round].PerSecond
+			sides[i] = append(sides[i], side)
+		}
 	}
-	with, err := bench.Run(ctx, m.weir, weir, perRequest, connections, d)
-	if err != nil {
-		return benchRow{}, fmt.Errorf("%s, weir: %w", name, err)
+	return benchRow{Name: name, Bare: middle(sides[0]), Taken: middle(sides[1]), Weir: middle(sides[2])}, nil
+}
+
+// middle takes the middle one of each figure.
+func middle(sides []benchSide) benchSide {
+	of := func(figure func(benchSide) float64) float64 {
+		var list []float64
+		for _, s := range sides {
+			list = append(list, figure(s))
+		}
+		slices.Sort(list)
+		return list[len(list)/2]
 	}
-	millis := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-	return benchRow{Name: name, Bare: without.PerSecond(), Weir: with.PerSecond(), Ratio: with.PerSecond() / without.PerSecond(),
-		P50Millis: millis(with.P50), P99Millis: millis(with.P99)}, nil
+	return benchSide{
+		PerSecond: of(func(s benchSide) float64 { return s.PerSecond }),
+		Ratio:     of(func(s benchSide) float64 { return s.Ratio }),
+		P50Millis: of(func(s benchSide) float64 { return s.P50Millis }),
+		P99Millis: of(func(s benchSide) float64 { return s.P99Millis }),
+		CPUMicros: of(func(s benchSide) float64 { return s.CPUMicros }),
+	}
 }
 
 // visible sends hits one by one, each on a page of its own, and waits for each in the counts.
@@ -227,7 +292,7 @@ func (m *measuring) visible(ctx context.Context, times int) (median, longest flo
 		began := time.Now()
 		body := strings.NewReader(fmt.Sprintf(`{"n":"pageview","u":"https://%s%s","d":"%s"}`, benchSite, page, benchSite))
 		agent := http.Header{"User-Agent": {"Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"}}
-		if err := demoPost(ctx, "http://"+m.weir+"/api/event", "text/plain", agent, body); err != nil {
+		if err := demoPost(ctx, "http://"+m.weir.addr+"/api/event", "text/plain", agent, body); err != nil {
 			return 0, 0, err
 		}
 		if err := m.waitForPage(ctx, page); err != nil {
@@ -257,39 +322,48 @@ func (m *measuring) waitForPage(ctx context.Context, page string) error {
 }
 
 func (r *benchReport) print(w io.Writer) {
-	fmt.Fprintf(w, "weir %s, %d CPUs shared with the load generator, %s, data on %s, synced before each answer\n%d s each\n\n", r.Version, r.CPUs, r.Go, r.Dir, r.Seconds)
-	t := table{head: []string{"", "BARE HANDLER", "WEIR", "RATIO", "P50", "P99"}}
+	fmt.Fprintf(w, "weir %s, %d CPUs shared with the load generator, %s, data on %s, synced before each answer\n", r.Version, r.CPUs, r.Go, r.Dir)
+	fmt.Fprintf(w, "middle of %d rounds of %d s each; load of the machine before: %s\n\n", r.Rounds, r.Seconds, r.Load)
+	t := table{head: []string{"", "A SECOND", "RATIO", "P50", "P99", "CPU A HIT"}}
 	for _, row := range r.Rows {
-		t.add(row.Name, fmt.Sprintf("%.0f/s", row.Bare), fmt.Sprintf("%.0f/s", row.Weir), fmt.Sprintf("%.2f", row.Ratio), fmt.Sprintf("%.1f ms", row.P50Millis), fmt.Sprintf("%.1f ms", row.P99Millis))
+		for _, side := range []struct {
+			name string
+			benchSide
+		}{{"bare handler", row.Bare}, {"weir", row.Weir}, {"weir, not counting", row.Taken}} {
+			t.add(row.Name+", "+side.name, fmt.Sprintf("%.0f", side.PerSecond), fmt.Sprintf("%.2f", side.Ratio), fmt.Sprintf("%.1f ms", side.P50Millis),
+				fmt.Sprintf("%.1f ms", side.P99Millis), fmt.Sprintf("%.2f us", side.CPUMicros))
+		}
 	}
 	t.print(w)
-	fmt.Fprintf(w, "\nfrom hit to count: median %.3f s, longest of 20 %.3f s\nall counted %.1f s after the last batch\n", r.VisibleMedian, r.VisibleMax, r.DrainSeconds)
+	fmt.Fprintf(w, "\nfrom hit to count: median %.3f s, longest of 20 %.3f s\nall counted %.1f s after the last request\n", r.VisibleMedian, r.VisibleMax, r.DrainSeconds)
 }
 
-// startBare starts this binary as the bare handler and returns its address.
-func startBare(ctx context.Context) (addr string, stop func(), err error) {
+// startBare starts this binary as the bare handler.
+func startBare(ctx context.Context) (s benchServer, err error) {
 	exe, err := os.Executable()
 	if err != nil {
-		return "", nil, err
+		return s, err
 	}
 	cmd := exec.CommandContext(ctx, exe, "bench", "bare-handler")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return "", nil, err
+		return s, err
 	}
 	if err := cmd.Start(); err != nil {
-		return "", nil, fmt.Errorf("start the bare handler: %w", err)
+		return s, fmt.Errorf("start the bare handler: %w", err)
 	}
-	stop = func() {
+	s.pid = cmd.Process.Pid
+	s.stop = func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		stop()
-		return "", nil, fmt.Errorf("start the bare handler: %w", err)
+		s.stop()
+		return benchServer{}, fmt.Errorf("start the bare handler: %w", err)
 	}
-	return strings.TrimSpace(line), stop, nil
+	s.addr = strings.TrimSpace(line)
+	return s, nil
 }
 
 // serveBare serves the bare handler on a free port, which it prints, until ctx ends.

@@ -93,6 +93,9 @@ func nodeFlags(c *cobra.Command, cfg *node.Config, logs *logFlags) {
 	f.Float64Var(&cfg.Limits.SiteBurst, "site-burst", cfg.Limits.SiteBurst, "`hits` that one site may get at once")
 	f.Var(&secretFileValue{secret: &cfg.DubSecret}, "dub-secret-file", "`file` with the secret of Dub's webhook; its signature is checked then")
 
+	f = r.room("Counting")
+	f.BoolVar(&cfg.Counting, "counting", cfg.Counting, "count hits; --counting=false only takes them in and keeps them, and a later start without it counts them")
+
 	f = r.room("Log (Kafka protocol)")
 	f.StringVar(&cfg.Kafka, "kafka", cfg.Kafka, "`HOST:PORT` of the Kafka listener; whoever reaches it may read and write everything")
 	f.StringVar(&cfg.KafkaAdvertise, "kafka-advertise", cfg.KafkaAdvertise, "`HOST:PORT` that Kafka clients are told to dial (default: the address of the listener)")

@@ -34,6 +34,7 @@ type Config struct {
 	DubSecret    string        // of Dub's webhook; never shown
 
 	RetainEvents time.Duration // how long hits are kept in the log; 0: for ever
+	Counting     bool          // hits are counted; without, they are taken in and kept, and a later start with it counts them
 	GeoIP        string        // path of a country database; empty: the one in the binary
 
 	DebugHTTP string // HOST:PORT that serves Go's profiles; empty: nobody
@@ -55,6 +56,7 @@ func Default() Config {
 		AutoCreate:     true,
 		Limits:         ingest.Default().Limits,
 		RetainEvents:   90 * 24 * time.Hour,
+		Counting:       true,
 		Now:            time.Now, Log: slog.New(slog.DiscardHandler),
 	}
 }

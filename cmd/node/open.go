@@ -157,8 +157,10 @@ func (n *Node) openWeb() (*web.Server, error) {
 		web.ReadyWhen("controller", n.ctl.Ready(), "the cluster state is not read yet"),
 		web.ReadyWhen("log", n.broker.Ready(), "partitions are being opened"),
 		web.ReadyWhen("topics", n.ready, "the topics are being made"),
-		{Name: "counts", Ready: n.rollup.Ready},
 		{Name: "partitions", Ready: n.partitionsServe},
+	}
+	if n.cfg.Counting {
+		cfg.Checks = append(cfg.Checks, web.Check{Name: "counts", Ready: n.rollup.Ready})
 	}
 	cfg.Status, cfg.Attribution = n.status, n.attribution()
 	cfg.Client = n.client

@@ -114,6 +114,11 @@ func (n *Node) ensureTopic(ctx context.Context, spec state.TopicSpec) error {
 
 // count counts once the cluster state is known: hits of sites that are not known yet would be set apart.
 func (n *Node) count(ctx context.Context) error {
+	if !n.cfg.Counting {
+		n.cfg.Log.Warn("hits are taken in and not counted: start without --counting=false to count them")
+		<-ctx.Done()
+		return nil
+	}
 	select {
 	case <-n.ctl.Ready():
 		return n.rollup.Run(ctx)
