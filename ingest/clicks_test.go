@@ -251,23 +251,3 @@ func FuzzClicks(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkClicks(b *testing.B) {
-	f := start(b, nil)
-	agents := []string{chrome, "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1"}
-	var body bytes.Buffer
-	for i := range 1000 {
-		fmt.Fprintf(&body, `{"id":"c%05d","ts":"2026-02-03T09:00:00Z","link":"spring","host":"s.example.com","dest":"https://shop.example.com/spring","ip":"81.2.%d.%d","ua":%q,"ref":"https://t.co/x"}`+"\n",
-			i, i>>8, i&255, agents[i%2])
-	}
-	f.Ingest.cfg.Appender = discard{}
-	text := body.String()
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if w := f.send("POST", "/api/clicks", text); w.Code != 202 {
-			b.Fatal(w.Code, w.Body)
-		}
-	}
-	b.ReportMetric(float64(b.N)*1000/b.Elapsed().Seconds(), "clicks/s")
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"strings"
@@ -251,20 +250,4 @@ func TestAgentsAreBounded(t *testing.T) {
 	if a != c.get([]byte(chrome)) || a.Browser != "Chrome" || a.botKind != "" {
 		t.Errorf("got %+v", a)
 	}
-}
-
-func BenchmarkEvent(b *testing.B) {
-	f := start(b, nil)
-	f.Ingest.cfg.Appender = discard{}
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			r := httptest.NewRequest("POST", "/api/event", strings.NewReader(`{"n":"pageview","v":34,"u":"https://shop.example.com/caf%C3%A9/?utm_source=newsletter","d":"shop.example.com","r":"https://www.google.com/"}`))
-			r.RemoteAddr = "127.0.0.1:1"
-			r.Header = http.Header{"User-Agent": {chrome}, "X-Forwarded-For": {"81.2.69.142"}, "Content-Type": {"text/plain"}}
-			if w := f.record(r); w.Code != 202 {
-				b.Fatal(w.Code)
-			}
-		}
-	})
 }
