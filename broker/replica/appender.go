@@ -23,7 +23,16 @@ const (
 // disk. It waits until there is room in the queue or ctx ends; batches of one
 // goroutine are written in the order of its calls.
 func (r *Replica) Append(ctx context.Context, batch []byte) *Pending {
-	p := &Pending{done: make(chan struct{}), batch: batch}
+	return r.AppendVerified(ctx, batch, noOffset)
+}
+
+// AppendVerified is Append for a batch of which the caller has asked the
+// coordinator whether it belongs to a transaction of its producer: since is the
+// high watermark from before that question. When the producer has no
+// transaction open and a marker came since then, the batch is refused with
+// ErrInvalidTxnState: it would begin a transaction that nobody ends.
+func (r *Replica) AppendVerified(ctx context.Context, batch []byte, since int64) *Pending {
+	p := &Pending{done: make(chan struct{}), batch: batch, since: since}
 	if err := r.admit(ctx, p); err != nil {
 		r.cfg.Metrics.answered(Appended{}, err)
 		p.finish(Appended{}, err)
@@ -31,14 +40,22 @@ func (r *Replica) Append(ctx context.Context, batch []byte) *Pending {
 	return p
 }
 
-// admit checks the batch and queues it.
-func (r *Replica) admit(ctx context.Context, p *Pending) error {
+// takes returns nil when this replica takes anything.
+func (r *Replica) takes() error {
 	if err := r.serving(); err != nil {
 		return err
 	}
 	r.cfg.Shared.WatchSpace(r.cfg.FS, r.cfg.Dir, time.Now())
 	if err := r.cfg.Shared.Space(); err != nil {
 		return fmt.Errorf("%w: %w", ErrDiskFull, err)
+	}
+	return nil
+}
+
+// admit checks the batch and queues it.
+func (r *Replica) admit(ctx context.Context, p *Pending) error {
+	if err := r.takes(); err != nil {
+		return err
 	}
 	settings := r.settings.Load()
 	if len(p.batch) > settings.MaxBatchBytes {
@@ -53,7 +70,11 @@ func (r *Replica) admit(ctx context.Context, p *Pending) error {
 	head.Raw = nil
 	p.head = head
 	record.SetPlace(p.batch, 0, -1) // marks it as new for the log
+	return r.enqueue(ctx, p)
+}
 
+// enqueue waits for room and puts what was checked into the queue.
+func (r *Replica) enqueue(ctx context.Context, p *Pending) error {
 	p.held = min(int64(len(p.batch)), r.cfg.QueueBytes)
 	if err := r.room.Acquire(ctx, p.held); err != nil {
 		return fmt.Errorf("%w: %w", ErrQueueFull, context.Cause(ctx))
@@ -133,7 +154,7 @@ func (r *Replica) propose(p *Pending) {
 	}
 	batch := p.batch // p may be given up, and with it its batch, once it waits
 	r.mu.Lock()
-	v, err := judge(r.st.producers, r.overlay, p.head)
+	v, err := judge(r.st.producers, r.overlay, p)
 	switch {
 	case err != nil:
 	case v.underWay != nil:

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-analytics/weir/broker/record"
+	"github.com/weir-analytics/weir/broker/seglog"
 )
 
 // state is what follows from the committed entries. Guarded by Replica.mu.
@@ -19,12 +20,28 @@ type state struct {
 	configIndex uint64
 	lastStampMs int64
 	producers   producers
+	open        openTxns
+}
+
+// stateOf is the state that was saved.
+func stateOf(s *saved) state {
+	return state{
+		index: s.index, term: s.term, next: s.next,
+		config: s.config, configIndex: s.configIndex,
+		lastStampMs: s.lastStampMs, producers: s.producers, open: s.producers.openTxns(),
+	}
 }
 
 // applied is what a committed entry answers.
 type applied struct {
 	base   int64
 	timeMs int64
+}
+
+// effect is what a committed entry asks for beside the state.
+type effect struct {
+	logStart *int64
+	aborted  *seglog.Aborted
 }
 
 // machine is raft's view of the partition's state. Raft waits for it, so it
@@ -36,16 +53,17 @@ var _ raft.BatchingFSM = machine{}
 // Apply implements raft.FSM.
 func (m machine) Apply(l *raft.Log) any { return m.ApplyBatch([]*raft.Log{l})[0] }
 
-// ApplyBatch implements raft.BatchingFSM. Of a batch it needs the header only.
+// ApplyBatch implements raft.BatchingFSM.
 func (m machine) ApplyBatch(logs []*raft.Log) []any {
 	r := m.r
 	out := make([]any, len(logs))
 	nowMs := r.cfg.Now().UnixMilli()
 	var start int64 = -1
+	var aborted []seglog.Aborted
 	bytes := 0
 	r.mu.Lock()
 	for i, l := range logs {
-		res, cmd, err := r.st.apply(l, nowMs)
+		res, eff, err := r.st.apply(l, nowMs)
 		if err != nil {
 			r.mu.Unlock()
 			r.logs.fatal(fmt.Errorf("apply entry %d: %w", l.Index, err))
@@ -53,11 +71,15 @@ func (m machine) ApplyBatch(logs []*raft.Log) []any {
 		}
 		out[i] = res
 		bytes += len(l.Data)
-		if cmd.logStart != nil {
-			start = max(start, *cmd.logStart)
+		if eff.logStart != nil {
+			start = max(start, *eff.logStart)
+		}
+		if eff.aborted != nil {
+			aborted = append(aborted, *eff.aborted)
 		}
 	}
-	r.highWatermark.Store(r.st.next)
+	r.log.AddAborted(aborted) // before a reader may come to them
+	r.publish()
 	r.mu.Unlock()
 	if start >= 0 {
 		r.moveStart(start)
@@ -68,34 +90,60 @@ func (m machine) ApplyBatch(logs []*raft.Log) []any {
 	return out
 }
 
-// apply moves the state by one entry.
-func (s *state) apply(l *raft.Log, nowMs int64) (res applied, cmd command, err error) {
+// publish lets readers see how far the state is; the caller holds mu. The last
+// stable offset is never above the high watermark, whichever is read first.
+func (r *Replica) publish() {
+	r.highWatermark.Store(r.st.next)
+	r.lastStable.Store(r.st.lastStable())
+}
+
+// apply moves the state by one entry. Of a batch of records it needs the header
+// only, a control batch must be whole.
+func (s *state) apply(l *raft.Log, nowMs int64) (res applied, eff effect, err error) {
 	s.index, s.term = l.Index, l.Term
 	switch {
 	case l.Type == raft.LogConfiguration:
 		s.config, s.configIndex = l.Data, l.Index
 	case len(l.Extensions) > 0:
-		if cmd, err = parseCommand(l.Data); err != nil {
-			return res, cmd, err
+		cmd, err := parseCommand(l.Data)
+		if err != nil {
+			return res, eff, err
 		}
 		s.producers.forget(cmd.forget)
+		eff.logStart = cmd.logStart
 	default:
-		h, err := record.ParseHeader(l.Data)
-		if err != nil {
-			return res, cmd, err
-		}
-		if h.BaseOffset != s.next {
-			return res, cmd, fmt.Errorf("%w: batch at offset %d where %d is next", ErrCorrupt, h.BaseOffset, s.next)
-		}
-		s.next = h.NextOffset()
-		s.producers.apply(h, nowMs)
-		res = applied{h.BaseOffset, record.NoTimestamp}
-		if h.LogAppendTime() {
-			res.timeMs = h.MaxTimestampMs
-			s.lastStampMs = max(s.lastStampMs, h.MaxTimestampMs)
-		}
+		res, eff.aborted, err = s.batch(l.Data, nowMs)
 	}
-	return res, cmd, nil
+	return res, eff, err
+}
+
+func (s *state) batch(b []byte, nowMs int64) (res applied, aborted *seglog.Aborted, err error) {
+	h, err := record.ParseHeader(b)
+	if err != nil {
+		return res, nil, err
+	}
+	if h.BaseOffset != s.next {
+		return res, nil, fmt.Errorf("%w: batch at offset %d where %d is next", ErrCorrupt, h.BaseOffset, s.next)
+	}
+	s.next = h.NextOffset()
+	if h.Control() {
+		h.Raw = b
+		m, ok, err := record.ParseMarker(h)
+		if err != nil {
+			return res, nil, fmt.Errorf("%w: control batch at offset %d: %w", ErrCorrupt, h.BaseOffset, err)
+		}
+		if ok {
+			aborted = s.end(h, m, nowMs)
+		}
+	} else {
+		s.data(h, nowMs)
+	}
+	res = applied{h.BaseOffset, record.NoTimestamp}
+	if h.LogAppendTime() {
+		res.timeMs = h.MaxTimestampMs
+		s.lastStampMs = max(s.lastStampMs, h.MaxTimestampMs)
+	}
+	return res, aborted, nil
 }
 
 // moveStart follows a committed command.
@@ -123,12 +171,8 @@ func (r *Replica) save() *saved {
 func (r *Replica) load(s *saved) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.st = state{
-		index: s.index, term: s.term, next: s.next,
-		config: s.config, configIndex: s.configIndex,
-		lastStampMs: s.lastStampMs, producers: s.producers,
-	}
-	r.highWatermark.Store(s.next)
+	r.st = stateOf(s)
+	r.publish()
 }
 
 // Snapshot implements raft.FSM. It is never called: raft's snapshots are of

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-analytics/weir/broker/seglog"
 	"github.com/weir-analytics/weir/internal/vfs"
 )
 
@@ -35,11 +36,14 @@ type saved struct {
 	configIndex uint64
 	lastStampMs int64 // newest LogAppendTime of a batch, 0 when there is none
 	producers   producers
+	// aborted is how much of the index of aborted transactions was durable; in
+	// the anchor's state it is empty.
+	aborted []seglog.AbortedSum
 }
 
 const (
 	ckptMagic   = "WCKP"
-	ckptVersion = 1
+	ckptVersion = 2
 	ckptFixed   = 60
 	// maxSavedBytes is more than a million producers take.
 	maxSavedBytes = 256 << 20
@@ -52,7 +56,7 @@ const (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func (s *saved) encode() []byte {
-	b := make([]byte, ckptFixed, ckptFixed+len(s.config)+len(s.producers)*64+8)
+	b := make([]byte, ckptFixed, ckptFixed+len(s.config)+len(s.producers)*128+len(s.aborted)*abortedSumSize+8)
 	copy(b, ckptMagic)
 	binary.BigEndian.PutUint16(b[4:], ckptVersion)
 	binary.BigEndian.PutUint64(b[8:], s.index)
@@ -64,7 +68,37 @@ func (s *saved) encode() []byte {
 	binary.BigEndian.PutUint32(b[56:], uint32(len(s.config)))
 	b = append(b, s.config...)
 	b = s.producers.appendTo(b)
+	b = appendAbortedSums(b, s.aborted)
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+const abortedSumSize = 16
+
+// appendAbortedSums encodes a count u32 and per segment its base i64, the number
+// of entries u32 and their checksum u32.
+func appendAbortedSums(dst []byte, list []seglog.AbortedSum) []byte {
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(list)))
+	for _, a := range list {
+		dst = binary.BigEndian.AppendUint64(dst, uint64(a.Base))
+		dst = binary.BigEndian.AppendUint32(dst, a.Count)
+		dst = binary.BigEndian.AppendUint32(dst, a.CRC)
+	}
+	return dst
+}
+
+func parseAbortedSums(b []byte) (list []seglog.AbortedSum, rest []byte, err error) {
+	if len(b) < 4 || int64(len(b)-4) < int64(binary.BigEndian.Uint32(b))*abortedSumSize {
+		return nil, nil, fmt.Errorf("%w: table of aborted transactions is cut short", ErrCorrupt)
+	}
+	count := binary.BigEndian.Uint32(b)
+	b = b[4:]
+	for range count {
+		list = append(list, seglog.AbortedSum{
+			Base: int64(binary.BigEndian.Uint64(b)), Count: binary.BigEndian.Uint32(b[8:]), CRC: binary.BigEndian.Uint32(b[12:]),
+		})
+		b = b[abortedSumSize:]
+	}
+	return list, b, nil
 }
 
 func parseSaved(b []byte, nowMs int64) (*saved, error) {
@@ -78,8 +112,9 @@ func parseSaved(b []byte, nowMs int64) (*saved, error) {
 	if crc32.Checksum(body, castagnoli) != sum {
 		return bad("wrong checksum")
 	}
-	if v := binary.BigEndian.Uint16(b[4:]); v != ckptVersion {
-		return bad(fmt.Sprintf("version %d, this program reads %d", v, ckptVersion))
+	version := binary.BigEndian.Uint16(b[4:])
+	if version < 1 || version > ckptVersion {
+		return bad(fmt.Sprintf("version %d, this program reads 1 to %d", version, ckptVersion))
 	}
 	s := &saved{
 		index:       binary.BigEndian.Uint64(b[8:]),
@@ -96,8 +131,13 @@ func parseSaved(b []byte, nowMs int64) (*saved, error) {
 	}
 	s.config = slices.Clone(rest[:n])
 	var err error
-	if s.producers, rest, err = parseProducers(rest[n:], nowMs); err != nil {
+	if s.producers, rest, err = parseProducers(rest[n:], version, nowMs); err != nil {
 		return nil, err
+	}
+	if version > 1 {
+		if s.aborted, rest, err = parseAbortedSums(rest); err != nil {
+			return nil, err
+		}
 	}
 	if len(rest) != 0 {
 		return bad("bytes at the end")

@@ -17,7 +17,7 @@ const (
 // Commands are entries of our own. Their first byte says which.
 const (
 	cmdSetLogStart = 1 // offset i64
-	cmdForget      = 2 // count u32, then id i64, epoch i16, base i64 each
+	cmdForget      = 2 // count u32, then id i64, epoch i16, last batch or marker i64 each
 )
 
 // commandMark is what raft carries beside a command, to tell it from a batch.
@@ -34,7 +34,7 @@ func encodeForget(list []expired) []byte {
 	for _, e := range list {
 		b = binary.BigEndian.AppendUint64(b, uint64(e.id))
 		b = binary.BigEndian.AppendUint16(b, uint16(e.epoch))
-		b = binary.BigEndian.AppendUint64(b, uint64(e.base))
+		b = binary.BigEndian.AppendUint64(b, uint64(e.last))
 	}
 	return b
 }
@@ -72,7 +72,7 @@ func parseCommand(b []byte) (command, error) {
 			list[i] = expired{
 				id:    int64(binary.BigEndian.Uint64(body)),
 				epoch: int16(binary.BigEndian.Uint16(body[8:])),
-				base:  int64(binary.BigEndian.Uint64(body[10:])),
+				last:  int64(binary.BigEndian.Uint64(body[10:])),
 			}
 			body = body[expiredSize:]
 		}

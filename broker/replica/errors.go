@@ -32,6 +32,12 @@ var (
 	// ErrInvalidProducerEpoch is returned to a producer that a newer one with
 	// the same id has replaced.
 	ErrInvalidProducerEpoch = errors.New("a newer producer has replaced this one")
+	// ErrInvalidTxnState is returned for a batch that does not fit the state of
+	// its producer's transaction: sent outside of an open one, or after its end.
+	ErrInvalidTxnState = errors.New("the batch does not fit the producer's transaction")
+	// ErrCoordinatorFenced is returned for a marker of a coordinator that a
+	// newer one has replaced.
+	ErrCoordinatorFenced = errors.New("a newer transaction coordinator has replaced this one")
 	// ErrQueueFull is returned when there was no room in the queue until the
 	// caller's context ended.
 	ErrQueueFull = errors.New("the partition's queue is full")

@@ -29,12 +29,20 @@ type StartMoved struct{ LogStart int64 }
 // Restored is reported when the replica began anew from a leader's snapshot.
 type Restored struct{ Anchor seglog.Anchor }
 
+// IndexRebuilt is reported when the index of aborted transactions was missing or
+// damaged and was made anew from the log.
+type IndexRebuilt struct {
+	Cause        error
+	Transactions int
+}
+
 func (Log) event()           {}
 func (LeaderChanged) event() {}
 func (Stopped) event()       {}
 func (Damaged) event()       {}
 func (StartMoved) event()    {}
 func (Restored) event()      {}
+func (IndexRebuilt) event()  {}
 
 // report logs an event and tells the owner.
 func (r *Replica) report(e Event) {
@@ -50,6 +58,8 @@ func (r *Replica) report(e Event) {
 		log.Info("log start moved", "offset", e.LogStart)
 	case Restored:
 		log.Info("began anew from a snapshot", "offset", e.Anchor.NextOffset)
+	case IndexRebuilt:
+		log.Warn("index of aborted transactions made anew from the log", "transactions", e.Transactions, "err", e.Cause)
 	case Log:
 		switch e := e.Event.(type) {
 		case seglog.Recovered:

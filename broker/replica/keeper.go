@@ -79,12 +79,17 @@ func (r *Replica) checkpointDue(since time.Duration) bool {
 	return entries >= checkpointEntries || bytes >= checkpointBytes || since >= checkpointAfter
 }
 
-// checkpoint stores the applied state.
+// checkpoint stores the applied state, and before that what the index of
+// aborted transactions has of it.
 func (r *Replica) checkpoint() error {
 	entries, bytes := r.sinceCkptEntries.Load(), r.sinceCkptBytes.Load()
 	s := r.save()
 	if s.index == r.ckptIndex.Load() {
 		return nil
+	}
+	var err error
+	if s.aborted, err = r.log.SyncAborted(s.next); err != nil {
+		return err
 	}
 	if err := writeSaved(r.cfg.FS, r.cfg.Dir, ckptPrefix, s, keepSaved); err != nil {
 		return fmt.Errorf("write checkpoint: %w", err)
@@ -174,19 +179,8 @@ func (r *Replica) prepareAnchor(to seglog.Anchor) error {
 	if err != nil {
 		return err
 	}
-	st := state{index: s.index, term: s.term, next: s.next, lastStampMs: s.lastStampMs, producers: s.producers}
-	err = r.log.ForEachHead(s.index, to.Index, func(e seglog.Entry) error {
-		if e.Kind != seglog.KindBatch && e.Kind != kindCommand {
-			return nil
-		}
-		l := raft.Log{Index: e.Index, Term: uint64(e.Term), Type: raft.LogCommand, Data: e.Data}
-		if e.Kind == kindCommand {
-			l.Extensions = commandMark
-		}
-		_, _, err := st.apply(&l, 0)
-		return err
-	})
-	if err != nil {
+	st := stateOf(s)
+	if _, err := r.advance(&st, to.Index); err != nil {
 		return err
 	}
 	if st.next != to.NextOffset {
@@ -196,6 +190,27 @@ func (r *Replica) prepareAnchor(to seglog.Anchor) error {
 		index: to.Index, term: uint64(to.Term), next: to.NextOffset, logStart: r.LogStart(),
 		config: to.Config, configIndex: to.ConfigIndex, lastStampMs: st.lastStampMs, producers: st.producers,
 	}, keepSaved)
+}
+
+// advance moves a state forward by the entries of the log up to an index, and
+// returns the transactions that were aborted on the way.
+func (r *Replica) advance(st *state, to uint64) ([]seglog.Aborted, error) {
+	var aborted []seglog.Aborted
+	err := r.log.ForEachHead(st.index, to, func(e seglog.Entry) error {
+		if e.Kind != seglog.KindBatch && e.Kind != kindCommand {
+			return nil
+		}
+		l := raft.Log{Index: e.Index, Term: uint64(e.Term), Type: raft.LogCommand, Data: e.Data}
+		if e.Kind == kindCommand {
+			l.Extensions = commandMark
+		}
+		_, eff, err := st.apply(&l, 0)
+		if eff.aborted != nil {
+			aborted = append(aborted, *eff.aborted)
+		}
+		return err
+	})
+	return aborted, err
 }
 
 // anchorState is the stored state at an anchor.

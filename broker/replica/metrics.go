@@ -36,6 +36,8 @@ var refusals = []struct {
 	{ErrInvalidRecord, "invalid_record"},
 	{ErrOutOfOrderSequence, "out_of_order"},
 	{ErrInvalidProducerEpoch, "fenced"},
+	{ErrInvalidTxnState, "invalid_txn_state"},
+	{ErrCoordinatorFenced, "coordinator_fenced"},
 	{ErrQueueFull, "queue_full"},
 	{ErrDiskFull, "disk_full"},
 	{ErrStopped, "stopped"},

@@ -120,9 +120,33 @@ func (r *Replica) loadState() error {
 		break
 	}
 	r.log.SetLogStart(s.logStart)
+	if err := r.loadAborted(s); err != nil {
+		return err
+	}
 	r.load(s)
 	r.ckptIndex.Store(s.index)
 	r.snaps.starting = s
+	return nil
+}
+
+// loadAborted takes up the index of aborted transactions as the checkpoint has
+// it, or makes it anew from the log.
+func (r *Replica) loadAborted(s *saved) error {
+	unusable, err := r.log.LoadAborted(s.aborted)
+	if err != nil || unusable == nil {
+		return err
+	}
+	from, err := r.anchorState(r.log.Bounds().Anchor)
+	if err != nil {
+		return err
+	}
+	st := stateOf(from)
+	list, err := r.advance(&st, s.index)
+	if err != nil {
+		return fmt.Errorf("make the index of aborted transactions anew: %w", err)
+	}
+	r.log.ResetAborted(list)
+	r.report(IndexRebuilt{Cause: unusable, Transactions: len(list)})
 	return nil
 }
 

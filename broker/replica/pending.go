@@ -25,10 +25,12 @@ type Pending struct {
 	res  Appended
 	err  error
 
-	batch []byte
-	head  record.Batch
-	held  int64      // bytes of room held
-	twins []*Pending // retries of the same batch, guarded by Replica.mu
+	batch  []byte
+	head   record.Batch
+	marker *Marker    // nil for a batch of records
+	since  int64      // see AppendVerified, noOffset when nobody was asked
+	held   int64      // bytes of room held
+	twins  []*Pending // retries of the same batch, guarded by Replica.mu
 }
 
 // Done is closed when Result is ready.

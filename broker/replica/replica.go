@@ -29,6 +29,7 @@ type Replica struct {
 
 	changed       changes
 	highWatermark atomic.Int64
+	lastStable    atomic.Int64 // never above highWatermark
 	lead          atomic.Pointer[leadership]
 	stopped       atomic.Pointer[error] // set once, when the replica ends
 	damaged       atomic.Pointer[error] // set once, by the first reader that met damage

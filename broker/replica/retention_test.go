@@ -81,7 +81,7 @@ func TestOldSegmentsGoBySize(t *testing.T) {
 	a := r.log.Bounds().Anchor
 	st, err := r.anchorState(a)
 	must(t, err)
-	if p := st.producers[5]; p == nil || int64(p.lastSent().last) != a.NextOffset-1 || st.next != a.NextOffset {
+	if p := st.producers[5]; p == nil || int64(p.lastSequence()) != a.NextOffset-1 || st.next != a.NextOffset {
 		t.Errorf("at the anchor %+v: %+v", a, st)
 	}
 	// Without any checkpoint the log is applied from its start.

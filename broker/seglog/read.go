@@ -19,7 +19,8 @@ func (l *Log) Entry(index uint64) (Entry, error) {
 	return v.entry(int(index - v.s.head.firstIndex))
 }
 
-// Head is like Entry, but of a batch it reads no more than the header.
+// Head is like Entry, but of a batch of records it reads no more than the
+// header.
 func (l *Log) Head(index uint64) (Entry, error) {
 	if e, ok := l.tail.get(index); ok {
 		return e, nil
@@ -167,7 +168,7 @@ func (v *view) batches(from, maxBytes int, limit int64) ([]slot, error) {
 }
 
 // ForEachHead calls fn with every entry in (fromIndex, toIndex], in order; of
-// batches the data is the header only.
+// batches of records the data is the header only.
 func (l *Log) ForEachHead(fromIndex, toIndex uint64, fn func(Entry) error) error {
 	for index := fromIndex + 1; index <= toIndex; {
 		next, err := l.segmentHeads(index, toIndex, fn)

@@ -18,6 +18,7 @@ const (
 	extRix  = ".rix"
 	extData = ".rix.data"
 	extTime = ".timeindex"
+	extTxn  = ".txnindex"
 )
 
 // segment is a run of entries. All segments but the last are sealed and do not
@@ -29,6 +30,8 @@ type segment struct {
 
 	sum    summary // kept current in the last segment too
 	sealed bool
+
+	aborted abortedIndex // the file's part changes with metaMu held as well
 
 	// Of the last segment only.
 	own    *files // held open for writing
@@ -130,7 +133,8 @@ func (v *view) find(offset int64) (int, error) {
 	return n, err
 }
 
-// headEntry reads slot number n, of a batch only the header.
+// headEntry reads slot number n; of a batch of records only the header, a
+// control batch whole.
 func (v *view) headEntry(n int) (Entry, error) {
 	s, err := v.slot(n)
 	if err != nil {
@@ -143,7 +147,10 @@ func (v *view) headEntry(n int) (Entry, error) {
 		Index: v.s.head.firstIndex + uint64(n), Term: s.term, Kind: s.kind, Data: make([]byte, record.HeaderSize),
 		BaseOffset: v.s.head.base + int64(s.rel), Count: int32(s.count),
 	}
-	_, err = v.readHead(s, e.Data)
+	h, err := v.readHead(s, e.Data)
+	if err == nil && h.Control() {
+		return v.entry(n)
+	}
 	return e, err
 }
 

@@ -90,7 +90,14 @@ func (l *Log) truncate(index uint64) error {
 	if err := l.meta.write(l.anchor, l.logStart, cut{}); err != nil {
 		return err
 	}
-	l.adopt(append(l.segs[:keep:keep], short), l.anchor, l.logStart)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	short.aborted = s.aborted // the owner may have added to it until now
+	if marker := short.aborted.newest(); marker >= short.sum.next {
+		return corrupt(s.path+extTxn, 0, "the transaction aborted at offset %d was agreed on, and offsets from %d on were removed",
+			marker, short.sum.next)
+	}
+	l.adoptLocked(append(l.segs[:keep:keep], short), l.anchor, l.logStart)
 	return nil
 }
 
@@ -175,9 +182,13 @@ func (s *segment) count(sl slot, h record.Batch) {
 
 // adopt makes the segments what readers see.
 func (l *Log) adopt(segs []*segment, a Anchor, logStart int64) {
-	last := segs[len(segs)-1]
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.adoptLocked(segs, a, logStart)
+}
+
+func (l *Log) adoptLocked(segs []*segment, a Anchor, logStart int64) {
+	last := segs[len(segs)-1]
 	l.segs, l.anchor, l.logStart = segs, a, logStart
 	l.next, l.lastIndex, l.lastTerm = last.sum.next, last.lastIndex(), last.sum.lastTerm
 	l.epochs = epochsOf(segs, l.lastTerm, l.next)
@@ -197,7 +208,7 @@ func (l *Log) removeSegmentFiles(accept func(base int64) bool) error {
 			continue
 		}
 		switch "." + ext {
-		case extLog, extRix, extData, extTime:
+		case extLog, extRix, extData, extTime, extTxn:
 		default:
 			continue
 		}
