@@ -3,6 +3,7 @@ package raftfsm
 import (
 	"context"
 	"crypto/rand"
+	"reflect"
 
 	"github.com/weir-analytics/weir/raftfsm/command"
 	"github.com/weir-analytics/weir/raftfsm/state"
@@ -51,10 +52,10 @@ func (c *Controller) AddPartitions(ctx context.Context, name string, total int32
 
 // RegisterBroker says where clients reach a node. It does nothing when that is known already.
 func (c *Controller) RegisterBroker(ctx context.Context, b state.Broker) error {
-	if c.State().Brokers[b.ID] == b {
+	if reflect.DeepEqual(c.State().Brokers[b.ID], b) {
 		return nil
 	}
-	_, err := change[state.Broker](ctx, c, command.RegisterBroker{ID: b.ID, ServerID: b.ServerID, Host: b.Host, Port: b.Port})
+	_, err := change[state.Broker](ctx, c, command.RegisterBroker{ID: b.ID, ServerID: b.ServerID, Host: b.Host, Port: b.Port, Listeners: b.Listeners})
 	return err
 }
 

@@ -12,7 +12,7 @@ func samples() []Command {
 	name, zone := "new.example", "Asia/Kolkata"
 	return []Command{
 		InitCluster{ClusterID: "c", RouteKey: [16]byte{1}, ImportKey: [32]byte{2}},
-		RegisterBroker{ID: 1, ServerID: "s", Host: "127.0.0.1", Port: 9092},
+		RegisterBroker{ID: 1, ServerID: "s", Host: "127.0.0.1", Port: 9092, Listeners: []Listener{{Name: "SSL", Host: "log.example", Port: 9093}}},
 		CreateTopic{Name: "t", ID: [16]byte{3}, Partitions: 8, ReplicationFactor: -1, Configs: map[string]string{"retention.ms": "1"}, Internal: true},
 		DeleteTopic{Name: "t"},
 		AddSite{Name: "a.example", Timezone: "UTC", Salts: Salts{"2026-01-02": {4}}},
@@ -27,6 +27,11 @@ func samples() []Command {
 		AgreeSalts{Add: Salts{"2026-01-02": {4}}, Erase: []string{"2025-12-31"}},
 		SetTopicConfigs{Name: "t", Configs: map[string]string{"retention.ms": "1"}},
 		AddPartitions{Name: "t", Total: 9},
+		CreateACLs{ACLs: []ACL{{"topic", "t", "literal", "User:ada", "*", "read", "allow"}}},
+		DeleteACLs{ACLs: []ACL{{"group", "g", "prefixed", "User:*", "10.0.0.1", "all", "deny"}}},
+		SetCredential{User: "ada", Mechanism: "SCRAM-SHA-256", Salt: []byte{1}, Iterations: 4096, StoredKey: []byte{2}, ServerKey: []byte{3}},
+		DeleteCredential{User: "ada", Mechanism: "SCRAM-SHA-512"},
+		AlterQuota{User: &name, ClientID: new(string), Set: map[string]float64{"producer_byte_rate": 1024}, Remove: []string{"request_percentage"}},
 		CompleteSetup{User: AddUser{Email: "a@b", Role: "admin", PasswordHash: "h"}, Site: AddSite{Name: "a.example", Timezone: "UTC"}},
 	}
 }

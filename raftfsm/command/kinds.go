@@ -19,6 +19,11 @@ const (
 	KindCompleteSetup
 	KindSetTopicConfigs
 	KindAddPartitions
+	KindCreateACLs
+	KindDeleteACLs
+	KindSetCredential
+	KindDeleteCredential
+	KindAlterQuota
 )
 
 var kinds = map[Kind]func([]byte) (Command, error){
@@ -39,6 +44,11 @@ var kinds = map[Kind]func([]byte) (Command, error){
 	KindCompleteSetup:       body[CompleteSetup],
 	KindSetTopicConfigs:     body[SetTopicConfigs],
 	KindAddPartitions:       body[AddPartitions],
+	KindCreateACLs:          body[CreateACLs],
+	KindDeleteACLs:          body[DeleteACLs],
+	KindSetCredential:       body[SetCredential],
+	KindDeleteCredential:    body[DeleteCredential],
+	KindAlterQuota:          body[AlterQuota],
 }
 
 // InitCluster is the first command of a cluster. The keys are drawn once and never change.
@@ -48,12 +58,20 @@ type InitCluster struct {
 	ImportKey [32]byte `json:"import_key"`
 }
 
-// RegisterBroker says where clients reach a node.
+// RegisterBroker says where clients reach a node: at Host and Port through its first listener, at the others as Listeners says.
 type RegisterBroker struct {
-	ID       int32  `json:"id"`
-	ServerID string `json:"server_id"`
-	Host     string `json:"host"`
-	Port     int32  `json:"port"`
+	ID        int32      `json:"id"`
+	ServerID  string     `json:"server_id"`
+	Host      string     `json:"host"`
+	Port      int32      `json:"port"`
+	Listeners []Listener `json:"listeners,omitempty"`
+}
+
+// Listener is the advertised address of one listener.
+type Listener struct {
+	Name string `json:"name"`
+	Host string `json:"host"`
+	Port int32  `json:"port"`
 }
 
 // CreateTopic adds a topic whose ID the proposer drew.
@@ -153,6 +171,51 @@ type CompleteSetup struct {
 	Site AddSite `json:"site"`
 }
 
+// ACL allows or denies a principal an operation. The words are Kafka's, in lower case.
+type ACL struct {
+	Resource   string `json:"resource"` // topic, group, cluster, transactional_id
+	Name       string `json:"name"`
+	Pattern    string `json:"pattern"` // literal, prefixed
+	Principal  string `json:"principal"`
+	Host       string `json:"host"`
+	Operation  string `json:"operation"`
+	Permission string `json:"permission"` // allow, deny
+}
+
+// CreateACLs adds those that are not there.
+type CreateACLs struct {
+	ACLs []ACL `json:"acls"`
+}
+
+// DeleteACLs removes those that are there.
+type DeleteACLs struct {
+	ACLs []ACL `json:"acls"`
+}
+
+// SetCredential adds or replaces what proves a password to one mechanism. The password is not in it.
+type SetCredential struct {
+	User       string `json:"user"`
+	Mechanism  string `json:"mechanism"` // SCRAM-SHA-256, SCRAM-SHA-512
+	Salt       []byte `json:"salt"`
+	Iterations int32  `json:"iterations"`
+	StoredKey  []byte `json:"stored_key"`
+	ServerKey  []byte `json:"server_key"`
+}
+
+// DeleteCredential removes a user's credential of one mechanism.
+type DeleteCredential struct {
+	User      string `json:"user"`
+	Mechanism string `json:"mechanism"`
+}
+
+// AlterQuota sets and removes limits of a user, a client id, or both. nil leaves the part out, "" means all that have no limit of their own.
+type AlterQuota struct {
+	User     *string            `json:"user,omitempty"`
+	ClientID *string            `json:"client_id,omitempty"`
+	Set      map[string]float64 `json:"set,omitempty"`
+	Remove   []string           `json:"remove,omitempty"`
+}
+
 func (InitCluster) Kind() Kind         { return KindInitCluster }
 func (RegisterBroker) Kind() Kind      { return KindRegisterBroker }
 func (CreateTopic) Kind() Kind         { return KindCreateTopic }
@@ -170,3 +233,8 @@ func (AgreeSalts) Kind() Kind          { return KindAgreeSalts }
 func (CompleteSetup) Kind() Kind       { return KindCompleteSetup }
 func (SetTopicConfigs) Kind() Kind     { return KindSetTopicConfigs }
 func (AddPartitions) Kind() Kind       { return KindAddPartitions }
+func (CreateACLs) Kind() Kind          { return KindCreateACLs }
+func (DeleteACLs) Kind() Kind          { return KindDeleteACLs }
+func (SetCredential) Kind() Kind       { return KindSetCredential }
+func (DeleteCredential) Kind() Kind    { return KindDeleteCredential }
+func (AlterQuota) Kind() Kind          { return KindAlterQuota }

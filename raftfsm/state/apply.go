@@ -12,14 +12,14 @@ import (
 func New() *State {
 	s := &State{
 		Brokers: map[int32]Broker{}, Topics: map[string]Topic{}, Sites: map[SiteID]Site{}, Users: map[string]User{},
-		Tokens: map[uint64]Token{}, Salts: map[Day]Salt{}, NextSiteID: 1, NextTokenID: 1, NextProducerID: 1000,
+		Credentials: map[string]Credentials{}, Tokens: map[uint64]Token{}, Salts: map[Day]Salt{}, NextSiteID: 1, NextTokenID: 1, NextProducerID: 1000,
 	}
 	s.Reindex()
 	return s
 }
 
 // Apply returns the state after cmd, proposed at now, and the command's result: the added or changed Topic, Site, User, Token or Broker,
-// a SetupResult, the first of the allocated producer ids (int64), or nil. On error the state is s itself, which is never changed.
+// a SetupResult, the removed []ACL, the first of the allocated producer ids (int64), or nil. On error the state is s itself, which is never changed.
 // Errors are ErrExists, ErrNotFound, ErrSetupDone, ErrInvalid, or command.ErrUnsupported, after which a replica must stop.
 func (s *State) Apply(cmd command.Command, now time.Time) (*State, any, error) {
 	next := *s
@@ -46,6 +46,16 @@ func (s *State) apply(cmd command.Command, now time.Time) (any, error) {
 		return s.setTopicConfigs(cmd)
 	case command.AddPartitions:
 		return s.addPartitions(cmd)
+	case command.CreateACLs:
+		return s.createACLs(cmd)
+	case command.DeleteACLs:
+		return s.deleteACLs(cmd)
+	case command.SetCredential:
+		return s.setCredential(cmd)
+	case command.DeleteCredential:
+		return s.deleteCredential(cmd)
+	case command.AlterQuota:
+		return s.alterQuota(cmd)
 	case command.AddSite:
 		return s.addSite(cmd, now)
 	case command.UpdateSite:

@@ -33,7 +33,24 @@ func full(t *testing.T) *State {
 		command.AddSite{Name: "WWW.Shop.example.", Timezone: "Europe/Berlin", Salts: command.Salts{"2026-03-04": {7}}},
 		command.AddUser{Email: " Ann@Example.com", Role: "admin", PasswordHash: "h"},
 		command.AddToken{Name: "ci", Scopes: []string{"stats", "stats"}, SecretHash: [32]byte{3}},
-		command.AllocateProducerIDs{Count: 1000})
+		command.AllocateProducerIDs{Count: 1000},
+		command.CreateACLs{ACLs: []command.ACL{readT}},
+		credential("ada", ScramSHA256, 32),
+		command.AlterQuota{User: new("ada"), Set: map[string]float64{QuotaProduce: 1024, QuotaRequest: 12.5}})
+}
+
+var readT = command.ACL{Resource: "topic", Name: "t", Pattern: "literal", Principal: "User:ada", Host: "*", Operation: "read", Permission: "allow"}
+
+func acl(change func(*command.ACL)) command.CreateACLs {
+	a := readT
+	change(&a)
+	return command.CreateACLs{ACLs: []command.ACL{a}}
+}
+
+func credential(user, mechanism string, size int) command.SetCredential {
+	return command.SetCredential{
+		User: user, Mechanism: mechanism, Salt: []byte("salt"), Iterations: 4096, StoredKey: make([]byte, size), ServerKey: make([]byte, size),
+	}
 }
 
 func TestApplyNeverChangesTheStateItStartsFrom(t *testing.T) {
@@ -44,6 +61,13 @@ func TestApplyNeverChangesTheStateItStartsFrom(t *testing.T) {
 		command.DeleteTopic{Name: "events"},
 		command.SetTopicConfigs{Name: "events", Configs: map[string]string{"retention.ms": "6"}},
 		command.AddPartitions{Name: "events", Total: 9},
+		command.CreateACLs{ACLs: []command.ACL{{Resource: "cluster", Name: ClusterResource, Pattern: "literal", Principal: "User:*", Host: "::1", Operation: "all", Permission: "deny"}}},
+		command.DeleteACLs{ACLs: []command.ACL{readT}},
+		credential("ada", ScramSHA512, 64),
+		command.DeleteCredential{User: "ada", Mechanism: ScramSHA256},
+		command.AlterQuota{ClientID: new(""), Set: map[string]float64{QuotaFetch: 1}},
+		command.AlterQuota{User: new("ada"), Set: map[string]float64{QuotaProduce: 1}, Remove: []string{QuotaRequest}},
+		command.AlterQuota{User: new("ada"), Remove: []string{QuotaRequest, QuotaProduce}},
 		command.AddSite{Name: "b.example", Timezone: "UTC", Salts: command.Salts{"2026-03-05": {8}}},
 		command.UpdateSite{Name: "shop.example", Timezone: &zone},
 		command.DeleteSite{Name: "shop.example"},
@@ -107,6 +131,23 @@ func TestApplyRefuses(t *testing.T) {
 		{"no such scope", command.AddToken{Name: "x", Scopes: []string{"all"}}, nil, "scopes"},
 		{"no token", command.DeleteToken{ID: 5}, ErrNotFound, ""},
 		{"no ids", command.AllocateProducerIDs{}, nil, "count"},
+		{"listener without host", command.RegisterBroker{ID: 1, Host: "h", Port: 1, Listeners: []command.Listener{{Name: "SSL", Port: 2}}}, nil, "advertise"},
+		{"ACL of nothing", acl(func(a *command.ACL) { a.Resource = "table" }), nil, "resource"},
+		{"ACL without name", acl(func(a *command.ACL) { a.Name = "" }), nil, "name"},
+		{"ACL by expression", acl(func(a *command.ACL) { a.Pattern = "regex" }), nil, "pattern"},
+		{"ACL of a group of people", acl(func(a *command.ACL) { a.Principal = "Group:staff" }), nil, "principal"},
+		{"ACL of a network", acl(func(a *command.ACL) { a.Host = "10.0.0.0/8" }), nil, "host"},
+		{"ACL of what topics can't", acl(func(a *command.ACL) { a.Operation = "cluster_action" }), nil, "operation"},
+		{"ACL perhaps", acl(func(a *command.ACL) { a.Permission = "any" }), nil, "permission"},
+		{"ACL of another cluster", acl(func(a *command.ACL) { a.Resource = "cluster" }), nil, "name"},
+		{"no user", credential("", ScramSHA256, 32), nil, "user"},
+		{"no mechanism", credential("eve", "PLAIN", 32), nil, "mechanism"},
+		{"keys of another hash", credential("eve", ScramSHA512, 32), nil, "keys"},
+		{"no credential", command.DeleteCredential{User: "ada", Mechanism: ScramSHA512}, ErrNotFound, ""},
+		{"quota of nobody", command.AlterQuota{Set: map[string]float64{QuotaFetch: 1}}, nil, "entity"},
+		{"quota of something else", command.AlterQuota{User: &empty, Set: map[string]float64{"controller_mutation_rate": 1}}, nil, "key"},
+		{"quota of nothing", command.AlterQuota{User: &empty, Set: map[string]float64{QuotaFetch: 0}}, nil, "value"},
+		{"quota of half a byte", command.AlterQuota{User: &empty, Set: map[string]float64{QuotaFetch: 0.5}}, nil, "value"},
 		{"set-up again", command.CompleteSetup{}, ErrSetupDone, ""},
 	} {
 		s := full(t)

@@ -20,7 +20,12 @@ func (s *State) registerBroker(cmd command.RegisterBroker) (any, error) {
 	if cmd.Host == "" || cmd.Port < 1 || cmd.Port > 65535 {
 		return nil, invalid("advertise", "%q port %d is no address that clients can dial", cmd.Host, cmd.Port)
 	}
-	broker := Broker{ID: cmd.ID, ServerID: cmd.ServerID, Host: cmd.Host, Port: cmd.Port}
+	for _, l := range cmd.Listeners {
+		if l.Name == "" || l.Host == "" || l.Port < 1 || l.Port > 65535 {
+			return nil, invalid("advertise", "listener %q at %q port %d is no address that clients can dial", l.Name, l.Host, l.Port)
+		}
+	}
+	broker := Broker{ID: cmd.ID, ServerID: cmd.ServerID, Host: cmd.Host, Port: cmd.Port, Listeners: cmd.Listeners}
 	s.Brokers = with(s.Brokers, cmd.ID, broker)
 	return broker, nil
 }

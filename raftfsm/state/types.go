@@ -1,6 +1,10 @@
 package state
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-analytics/weir/raftfsm/command"
+)
 
 // SiteID numbers a site. Numbers are never reused, so a site that is deleted and added again under its old name is another site.
 type SiteID = uint32
@@ -22,6 +26,10 @@ type State struct {
 	Salts   map[Day]Salt      `json:"salts"`
 	byName  map[string]SiteID // site names, lower case; rebuilt after every change
 
+	ACLs        []ACL                  `json:"acls,omitempty"`        // in order of adding, none twice
+	Credentials map[string]Credentials `json:"credentials,omitempty"` // by name of the Kafka user, never empty ones
+	Quotas      []Quota                `json:"quotas,omitempty"`      // in order of their entities, none twice
+
 	// RouteKey keys the hash that sends one visitor's hits to one partition. It never rotates; only the partition number is kept.
 	RouteKey [16]byte `json:"route_key"`
 	// ImportKey is the secret from which the salts of days outside Salts are derived (imported history).
@@ -36,8 +44,23 @@ type State struct {
 type Broker struct {
 	ID       int32  `json:"id"`
 	ServerID string `json:"server_id"` // UUID and incarnation of the node's data
-	Host     string `json:"host"`      // advertised address of the Kafka listener
+	Host     string `json:"host"`      // advertised address of the first Kafka listener
 	Port     int32  `json:"port"`
+	// Listeners are the advertised addresses by name of listener, the first one's too when there are several.
+	Listeners []Listener `json:"listeners,omitempty"`
+}
+
+// Listener is the advertised address of one Kafka listener.
+type Listener = command.Listener
+
+// Address is where clients of the listener of that name reach the broker. A broker that has no such listener gives its first.
+func (b Broker) Address(listener string) (host string, port int32) {
+	for _, l := range b.Listeners {
+		if l.Name == listener {
+			return l.Host, l.Port
+		}
+	}
+	return b.Host, b.Port
 }
 
 // TopicSpec asks for a topic.
