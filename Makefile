@@ -9,6 +9,7 @@ LDFLAGS := -s -w -X github.com/weir-analytics/weir/cmd.version=$(VERSION) -X git
 PKG     ?= ./...
 FUZZTIME ?= 10s
 CLIENTS ?= .
+BENCH   ?=
 WEIR_CORPUS ?= $(abspath ../shared/corpus)
 export WEIR_CORPUS
 
@@ -95,6 +96,12 @@ e2e: tools build ## a real browser against the binary
 .PHONY: bench
 bench: build ## hits/s one by one and in batches, seconds from hit to visible, beside a bare handler
 	bin/weir bench
+
+.PHONY: bench-broker
+bench-broker: build ## produce, consume and fetch beside kfake, Apache Kafka and NATS JetStream (docs/benchmarks.md)
+	@if command -v mvn >/dev/null; then cd clients/java && mvn -q -B compile; else echo "mvn is not installed; Apache Kafka is left out"; fi
+	cd clients/bench && CGO_ENABLED=0 go build -o $(abspath bin/bench-broker) .
+	bin/bench-broker -weir bin/weir $(if $(shell command -v mvn),-java-lib clients/java/target/lib) $(BENCH)
 
 .PHONY: clean
 clean: ## remove what make built; data directories stay
