@@ -114,4 +114,8 @@ func (r replicaEngine) Append(ctx context.Context, batch []byte) api.Pending {
 	return r.Replica.Append(ctx, batch)
 }
 
+func (r replicaEngine) AppendVerified(ctx context.Context, batch []byte, since int64) api.Pending {
+	return r.Replica.AppendVerified(ctx, batch, since)
+}
+
 func (r replicaEngine) Reconfigure(c api.TopicConfig) error { return r.SetSettings(settings(c)) }

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-analytics/weir/raftfsm/state"
 )
 
-// memory is an engine in memory: the rules of a replica without its disk and its group.
+// memory is an engine in memory: the rules of a replica without its disk, its group and transactions.
 type memory struct {
 	mu        sync.Mutex
 	batches   []record.Batch
@@ -97,6 +97,21 @@ func (m *memory) HighWatermark() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.next
+}
+
+func (m *memory) AppendVerified(ctx context.Context, b []byte, _ int64) api.Pending {
+	return m.Append(ctx, b)
+}
+func (m *memory) AppendMarker(context.Context, replica.Marker) error { return replica.ErrNotReady }
+func (m *memory) LastStableOffset() int64                            { return m.HighWatermark() }
+func (m *memory) AbortedIn(int64, int64) ([]replica.Aborted, error)  { return nil, nil }
+func (m *memory) OpenTxn(int64, int16) bool                          { return false }
+func (m *memory) Producers() []replica.ProducerInfo                  { return nil }
+func (m *memory) ReadBelow(offset int64, maxBytes int, limit int64) ([]byte, error) {
+	if offset >= limit && offset <= m.HighWatermark() {
+		return nil, nil
+	}
+	return m.Read(offset, maxBytes)
 }
 
 func (m *memory) Read(offset int64, maxBytes int) ([]byte, error) {

@@ -15,10 +15,17 @@ import (
 // engine is one open replica, as broker/replica has it.
 type engine interface {
 	Append(ctx context.Context, batch []byte) api.Pending
+	AppendVerified(ctx context.Context, batch []byte, since int64) api.Pending
+	AppendMarker(ctx context.Context, m replica.Marker) error
 	Leader() (nodeID, epoch int32, serving bool)
 	LogStart() int64
 	HighWatermark() int64
+	LastStableOffset() int64
 	Read(offset int64, maxBytes int) ([]byte, error)
+	ReadBelow(offset int64, maxBytes int, limit int64) ([]byte, error)
+	AbortedIn(from, to int64) ([]replica.Aborted, error)
+	OpenTxn(producerID int64, epoch int16) bool
+	Producers() []replica.ProducerInfo
 	Changed() <-chan struct{}
 	OffsetForTime(ms int64) (offset, timestampMs int64, ok bool, err error)
 	MaxTimestamp() (offset, timestampMs int64, ok bool, err error)
@@ -232,6 +239,20 @@ func (p *partition) Append(ctx context.Context, batch []byte) api.Pending {
 	return refused{p.errClosed()}
 }
 
+func (p *partition) AppendVerified(ctx context.Context, batch []byte, since int64) api.Pending {
+	if e := p.engine.Load(); e != nil {
+		return e.AppendVerified(ctx, batch, since)
+	}
+	return refused{p.errClosed()}
+}
+
+func (p *partition) AppendMarker(ctx context.Context, m replica.Marker) error {
+	if e := p.engine.Load(); e != nil {
+		return e.AppendMarker(ctx, m)
+	}
+	return p.errClosed()
+}
+
 // refused is the Pending of an append that was not taken.
 type refused struct{ err error }
 
@@ -277,11 +298,46 @@ func (p *partition) HighWatermark() int64 {
 	return -1
 }
 
+func (p *partition) LastStableOffset() int64 {
+	if e := p.engine.Load(); e != nil {
+		return e.LastStableOffset()
+	}
+	return -1
+}
+
 func (p *partition) Read(offset int64, maxBytes int) ([]byte, error) {
 	if e := p.engine.Load(); e != nil {
 		return e.Read(offset, maxBytes)
 	}
 	return nil, p.errClosed()
+}
+
+func (p *partition) ReadBelow(offset int64, maxBytes int, limit int64) ([]byte, error) {
+	if e := p.engine.Load(); e != nil {
+		return e.ReadBelow(offset, maxBytes, limit)
+	}
+	return nil, p.errClosed()
+}
+
+func (p *partition) AbortedIn(from, to int64) ([]replica.Aborted, error) {
+	if e := p.engine.Load(); e != nil {
+		return e.AbortedIn(from, to)
+	}
+	return nil, p.errClosed()
+}
+
+func (p *partition) OpenTxn(producerID int64, epoch int16) bool {
+	if e := p.engine.Load(); e != nil {
+		return e.OpenTxn(producerID, epoch)
+	}
+	return false
+}
+
+func (p *partition) Producers() []replica.ProducerInfo {
+	if e := p.engine.Load(); e != nil {
+		return e.Producers()
+	}
+	return nil
 }
 
 func (p *partition) OffsetForTime(ms int64) (int64, int64, bool, error) {

@@ -25,7 +25,9 @@ import (
 // the connection, so that the producer looks for the leader again.
 // Batches are handed to the log in the order of the requests of a connection, and waited for together (wire.Reply.Wait).
 // The bytes of a request become the log's without a copy.
-// Left out on purpose: transactions (refused), leader hints in errors (one node leads everything).
+// A batch in a transaction needs the transactional id in the request; before the first one of a transaction in a partition the coordinator
+// is asked (transactions.go). Markers come from the broker alone.
+// Left out on purpose: leader hints in errors (one node leads everything).
 func (h *Handler) produceKey() key {
 	return key{num: 0, min: 0, max: 13, serve: h.produce}
 }
@@ -59,6 +61,9 @@ func (h *Handler) produce(ctx context.Context, req *wire.Request) wire.Reply {
 // appendAll hands every batch to its partition and does not wait for any to be committed.
 func (h *Handler) appendAll(ctx context.Context, q *kmsg.ProduceRequest) []appending {
 	v, refused := h.backend.View(), refuseProduce(q)
+	if refused == nil {
+		refused = refuseTxn(q)
+	}
 	n := 0
 	for i := range q.Topics {
 		n += len(q.Topics[i].Partitions)
@@ -80,7 +85,7 @@ func (h *Handler) appendAll(ctx context.Context, q *kmsg.ProduceRequest) []appen
 			case topic == nil:
 				a.err = unknown
 			default:
-				h.append(ctx, q.Version, topic, qt.Partitions[j].Records, &a)
+				h.append(ctx, q, topic, qt.Partitions[j].Records, &a)
 			}
 			all = append(all, a)
 		}
@@ -95,13 +100,11 @@ func refuseProduce(q *kmsg.ProduceRequest) error {
 		return kerr.UnsupportedVersion
 	case q.Acks < -1 || q.Acks > 1:
 		return refuse(kerr.InvalidRequiredAcks, fmt.Sprintf("acks=%d, must be -1 (all), 0 or 1", q.Acks))
-	case q.TransactionID != nil:
-		return refuse(kerr.InvalidTxnState, noTransactions)
 	}
 	return nil
 }
 
-func (h *Handler) append(ctx context.Context, version int16, topic *Topic, batch []byte, a *appending) {
+func (h *Handler) append(ctx context.Context, q *kmsg.ProduceRequest, topic *Topic, batch []byte, a *appending) {
 	p, ok := topic.Partition(a.partition)
 	switch {
 	case !ok:
@@ -111,13 +114,22 @@ func (h *Handler) append(ctx context.Context, version int16, topic *Topic, batch
 		a.err = refuse(kerr.InvalidTopicException, topic.Name+" is written by the broker alone")
 		return
 	}
-	header, err := h.checkBatch(version, topic, batch)
+	header, err := h.checkBatch(q.Version, topic, batch)
 	if err != nil {
 		a.err = err
 		return
 	}
 	a.records = int(header.Count)
-	a.pending = p.Append(ctx, batch)
+	if !header.Transactional() {
+		a.pending = p.Append(ctx, batch)
+		return
+	}
+	since := p.HighWatermark()
+	if err := h.verifyTxn(ctx, q, topic, p, a.partition, header); err != nil {
+		a.err = err
+		return
+	}
+	a.pending = p.AppendVerified(ctx, batch, since)
 }
 
 // checkBatch is what a batch must keep beside what the log itself looks at: checksum, records, size, producer and sequence.
@@ -129,8 +141,8 @@ func (h *Handler) checkBatch(version int16, topic *Topic, batch []byte) (record.
 	switch {
 	case err != nil:
 		return b, err
-	case b.Transactional():
-		return b, refuse(kerr.InvalidTxnState, noTransactions)
+	case b.Control():
+		return b, refuse(kerr.InvalidRecord, "control batches come from the broker alone")
 	case b.Codec() == record.Zstd && version < 7:
 		return b, refuse(kerr.UnsupportedCompressionType, "zstd needs Produce version 7 or later")
 	case !topic.Config.LogAppendTime && b.MaxTimestampMs > h.cfg.Now().Add(topic.Config.MaxAhead).UnixMilli():

@@ -19,11 +19,14 @@ import (
 // passed, or at once when a partition is in error. Only an error that stays, a partition whose disk has failed or records that are
 // damaged, takes up to half a second: most clients ask again at once. At least one whole batch comes back even when larger than
 // max_bytes; no batch is cut, and those before damaged records are served. Sessions: see type sessions.
-// Without transactions read_committed and read_uncommitted are the same.
+// read_committed gets what is below the last stable offset, and beside it the aborted transactions whose records it has to leave out.
 // Left out on purpose: fetch from followers, diverging epochs (clients ask OffsetForLeaderEpoch).
 func (h *Handler) fetchKey() key {
 	return key{num: 1, min: 4, max: 18, serve: h.fetch}
 }
+
+// readCommitted is the isolation level that leaves out open and aborted transactions.
+const readCommitted = 1
 
 // longestPoll bounds max_wait. A guess: far above the 5 s that clients use, and a connection that is gone is noticed anyway.
 const longestPoll = 5 * time.Minute
@@ -48,6 +51,7 @@ func (h *Handler) fetch(ctx context.Context, req *wire.Request) wire.Reply {
 		}
 	}()
 	h.wait(ctx, poll, time.Duration(max(q.MaxWaitMillis, 0))*time.Millisecond)
+	poll.findAborted()
 	id, err := h.sessions.finish(x, poll.parts, h.cfg.Now())
 	if err != nil {
 		return refuseFetch(q, err)
@@ -97,10 +101,11 @@ func (h *Handler) wait(ctx context.Context, poll *poll, limit time.Duration) {
 func (h *Handler) newPoll(q *kmsg.FetchRequest, wants []fetching) *poll {
 	v := h.backend.View()
 	p := &poll{
-		parts:    make([]polled, len(wants)),
-		memory:   h.memory,
-		room:     min(int(q.MaxBytes), h.cfg.MaxFetchBytes),
-		minBytes: min(int(q.MinBytes), int(q.MaxBytes), h.cfg.MaxFetchBytes),
+		parts:     make([]polled, len(wants)),
+		memory:    h.memory,
+		room:      min(int(q.MaxBytes), h.cfg.MaxFetchBytes),
+		minBytes:  min(int(q.MinBytes), int(q.MaxBytes), h.cfg.MaxFetchBytes),
+		committed: q.IsolationLevel == readCommitted,
 	}
 	if q.MaxBytes <= 0 {
 		p.room, p.minBytes = 0, min(int(q.MinBytes), 1)
@@ -111,7 +116,10 @@ func (h *Handler) newPoll(q *kmsg.FetchRequest, wants []fetching) *poll {
 			topic, unknown = v.ByID[w.key.id], kerr.UnknownTopicID
 		}
 		part := &p.parts[i]
-		*part = polled{key: w.key, epoch: w.epoch, next: w.offset, room: int(w.maxBytes), highWatermark: -1, logStart: -1}
+		*part = polled{
+			key: w.key, epoch: w.epoch, start: w.offset, next: w.offset, room: int(w.maxBytes),
+			highWatermark: -1, lastStable: -1, logStart: -1,
+		}
 		if source, ok := topic.Partition(w.key.number); ok {
 			part.source = source
 		} else if part.err = unknown; topic != nil {

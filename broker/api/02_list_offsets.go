@@ -15,7 +15,7 @@ import (
 //	v1 one offset with its timestamp; v2 isolation level; v4 leader epochs; v6 tagged fields; v7 -3 is the record with the latest
 //	timestamp; v8 -4 is the earliest on the local disk; v9 -5 is the latest in remote storage; v10 a timeout for remote storage
 //
-// -1 is the high watermark, -2 the log start. A time beyond the last record answers offset -1 without an error, as does -5: there is
+// -1 is the high watermark, for read_committed the last stable offset, beyond which times find nothing either; -2 is the log start. A time beyond the last record answers offset -1 without an error, as does -5: there is
 // no remote storage. v0 (several offsets per partition) is not offered.
 func (h *Handler) listOffsetsKey() key {
 	return key{num: 2, min: 1, max: 10, serve: decoded(h.listOffsets)}
@@ -37,14 +37,14 @@ func (h *Handler) listOffsets(_ context.Context, _ *wire.Request, q *kmsg.ListOf
 		t := kmsg.NewListOffsetsResponseTopic()
 		t.Topic = qt.Topic
 		for _, qp := range qt.Partitions {
-			t.Partitions = append(t.Partitions, offsetAt(v.ByName[qt.Topic], qp, q.Version))
+			t.Partitions = append(t.Partitions, offsetAt(v.ByName[qt.Topic], qp, q))
 		}
 		r.Topics = append(r.Topics, t)
 	}
 	return r
 }
 
-func offsetAt(topic *Topic, q kmsg.ListOffsetsRequestTopicPartition, version int16) kmsg.ListOffsetsResponseTopicPartition {
+func offsetAt(topic *Topic, q kmsg.ListOffsetsRequestTopicPartition, all *kmsg.ListOffsetsRequest) kmsg.ListOffsetsResponseTopicPartition {
 	r := kmsg.NewListOffsetsResponseTopicPartition()
 	r.Partition = q.Partition
 	p, ok := topic.Partition(q.Partition)
@@ -54,23 +54,27 @@ func offsetAt(topic *Topic, q kmsg.ListOffsetsRequestTopicPartition, version int
 	}
 	epoch, err := checkEpoch(p, q.CurrentLeaderEpoch)
 	if err == nil {
-		r.Offset, r.Timestamp, err = find(p, q.Timestamp, version)
+		r.Offset, r.Timestamp, err = find(p, q.Timestamp, all.Version, all.IsolationLevel == readCommitted)
 	}
 	if err != nil {
 		r.ErrorCode = code(err)
 		return r
 	}
-	if r.Offset >= 0 && version >= 4 {
+	if r.Offset >= 0 && all.Version >= 4 {
 		r.LeaderEpoch = epochAt(p, r.Offset, epoch)
 	}
 	return r
 }
 
-func find(p Partition, timestamp int64, version int16) (offset, timestampMs int64, err error) {
+func find(p Partition, timestamp int64, version int16, committed bool) (offset, timestampMs int64, err error) {
 	found := false
+	limit := p.HighWatermark()
+	if committed {
+		limit = p.LastStableOffset()
+	}
 	switch {
 	case timestamp == latest:
-		return p.HighWatermark(), -1, nil
+		return limit, -1, nil
 	case timestamp == earliest, timestamp == earliestLocal && version >= 8:
 		return p.LogStart(), -1, nil
 	case timestamp == latestRemote && version >= 9:
@@ -82,7 +86,7 @@ func find(p Partition, timestamp int64, version int16) (offset, timestampMs int6
 	default:
 		offset, timestampMs, found, err = p.OffsetForTime(timestamp)
 	}
-	if err != nil || !found {
+	if err != nil || !found || committed && offset >= limit {
 		return -1, -1, err
 	}
 	return offset, timestampMs, nil

@@ -32,6 +32,8 @@ var table = []struct {
 	{replica.ErrUnsupportedMagic, kerr.UnsupportedForMessageFormat},
 	{replica.ErrOutOfOrderSequence, kerr.OutOfOrderSequenceNumber},
 	{replica.ErrInvalidProducerEpoch, kerr.InvalidProducerEpoch},
+	{replica.ErrInvalidTxnState, kerr.InvalidTxnState},
+	{replica.ErrCoordinatorFenced, kerr.TransactionCoordinatorFenced},
 	{replica.ErrStopped, kerr.KafkaStorageError},
 	{replica.ErrCorrupt, kerr.CorruptMessage},    // what is stored is: clients tell their owner, where a storage error is tried again for ever
 	{replica.ErrQueueFull, kerr.RequestTimedOut}, // retriable by every client, and the batch was not taken

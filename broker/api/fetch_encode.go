@@ -11,7 +11,7 @@ import (
 //
 //	throttle i32 | v7: error i16, session i32 | topics [ name, v13: id 16 bytes | partitions [
 //	    number i32 | error i16 | high watermark i64 | last stable i64 | v5: log start i64 |
-//	    aborted [ ] | v11: preferred replica i32 | records bytes | v12: tags ] | v12: tags ] | v12: tags
+//	    aborted [ producer id i64 | first offset i64 | v12: tags ] | v11: preferred replica i32 | records bytes | v12: tags ] | v12: tags ] | v12: tags
 //
 // From v12 lengths of arrays, strings and bytes are uvarints of length+1, and null is 0; before that they are i32 (strings i16) with
 // -1 for null. parts keep their order; neighbours of one topic share its entry, and those that are unchanged are left out.
@@ -74,14 +74,19 @@ func (w *fetchWriter) partition(q *kmsg.FetchRequest, part *polled) {
 	w.int32(part.key.number)
 	w.int16(code(part.err))
 	w.int64(part.highWatermark)
-	w.int64(part.highWatermark) // last stable offset
+	w.int64(part.lastStable)
 	if q.Version >= 5 {
 		w.int64(part.logStart)
 	}
 	if q.IsolationLevel == 0 {
 		w.length(-1)
 	} else {
-		w.length(0)
+		w.length(len(part.aborted))
+		for _, a := range part.aborted {
+			w.int64(a.ProducerID)
+			w.int64(a.FirstOffset)
+			w.tags()
+		}
 	}
 	if q.Version >= 11 {
 		w.int32(-1)

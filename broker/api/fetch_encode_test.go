@@ -7,6 +7,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weir-analytics/weir/broker/replica"
 )
 
 // The hand-written answer of Fetch must be what kmsg writes for the same fields, in every version.
@@ -42,7 +44,7 @@ func randomFetch(rnd *rand.Rand, version int16) (*kmsg.FetchRequest, []polled, *
 		}
 		for n := range 1 + rnd.Int32N(4) {
 			wp := kmsg.NewFetchResponseTopicPartition()
-			part := polled{key: keyOf(version, wt.Topic, wt.TopicID, n), highWatermark: rnd.Int64(), logStart: rnd.Int64()}
+			part := polled{key: keyOf(version, wt.Topic, wt.TopicID, n), highWatermark: rnd.Int64(), lastStable: rnd.Int64(), logStart: rnd.Int64()}
 			if rnd.IntN(3) == 0 {
 				part.err = kerr.OffsetOutOfRange
 			}
@@ -52,10 +54,16 @@ func randomFetch(rnd *rand.Rand, version int16) (*kmsg.FetchRequest, []polled, *
 				part.data, part.bytes, whole = append(part.data, data), part.bytes+len(data), append(whole, data...)
 			}
 			wp.Partition = n
-			wp.ErrorCode, wp.HighWatermark, wp.LastStableOffset, wp.LogStartOffset = code(part.err), part.highWatermark, part.highWatermark, part.logStart
+			wp.ErrorCode, wp.HighWatermark, wp.LastStableOffset, wp.LogStartOffset = code(part.err), part.highWatermark, part.lastStable, part.logStart
 			wp.RecordBatches = append([]byte{}, whole...)
 			if q.IsolationLevel == 1 {
 				wp.AbortedTransactions = []kmsg.FetchResponseTopicPartitionAbortedTransaction{}
+				for range rnd.IntN(3) {
+					a := kmsg.NewFetchResponseTopicPartitionAbortedTransaction()
+					a.ProducerID, a.FirstOffset = rnd.Int64(), rnd.Int64()
+					wp.AbortedTransactions = append(wp.AbortedTransactions, a)
+					part.aborted = append(part.aborted, replica.Aborted{ProducerID: a.ProducerID, FirstOffset: a.FirstOffset})
+				}
 			}
 			wt.Partitions, parts = append(wt.Partitions, wp), append(parts, part)
 			if rnd.IntN(3) == 0 {

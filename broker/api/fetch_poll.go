@@ -21,6 +21,8 @@ type poll struct {
 	memory   *semaphore.Weighted
 	held     int64 // of memory
 	broken   bool  // a partition has an error that stays
+	// committed leaves out what is in transactions that have not ended.
+	committed bool
 }
 
 // polled is one partition of a poll.
@@ -28,6 +30,7 @@ type polled struct {
 	source  Partition // nil when there is no such partition
 	key     partitionKey
 	epoch   int32 // of the leader as the client knows it, -1 to skip the check
+	start   int64 // offset that was asked for
 	next    int64 // offset to read on from
 	room    int   // bytes that may still be added for this partition
 	err     error
@@ -35,7 +38,9 @@ type polled struct {
 	bytes   int
 	records int
 
-	highWatermark, logStart int64
+	aborted []replica.Aborted // with records among the data
+
+	highWatermark, lastStable, logStart int64
 
 	unchanged bool // the client knows all this already
 }
@@ -69,16 +74,21 @@ func (part *polled) fill(ctx context.Context, p *poll) {
 		part.fail(err)
 		return
 	}
+	part.lastStable = part.source.LastStableOffset() // first, so that it is not above the high watermark
 	part.highWatermark, part.logStart = part.source.HighWatermark(), part.source.LogStart()
+	limit := part.highWatermark
+	if p.committed {
+		limit = part.lastStable
+	}
 	room := min(part.room, p.room)
-	if part.next == part.highWatermark || room <= 0 && p.bytes > 0 {
+	if part.next >= limit && part.next <= part.highWatermark || room <= 0 && p.bytes > 0 {
 		return
 	}
 	room, ok := p.reserve(ctx, max(room, 1))
 	if !ok {
 		return
 	}
-	b, err := part.source.Read(part.next, room)
+	b, err := part.source.ReadBelow(part.next, room, limit)
 	p.settle(room, len(b))
 	if err != nil {
 		part.fail(err)
@@ -153,13 +163,33 @@ func (part *polled) take(b []byte) error {
 	return nil
 }
 
+// findAborted lists what a reader of committed data has to leave out. Without the list nothing of the partition is answered: records of
+// aborted transactions would pass for committed ones.
+func (p *poll) findAborted() {
+	if !p.committed {
+		return
+	}
+	for i := range p.parts {
+		part := &p.parts[i]
+		if part.bytes == 0 {
+			continue
+		}
+		var err error
+		if part.aborted, err = part.source.AbortedIn(part.start, part.next); err != nil {
+			p.bytes -= part.bytes
+			part.data, part.bytes, part.records = nil, 0, 0
+			part.fail(err)
+		}
+	}
+}
+
 // fail sets the error of the partition, unless something was read already: then the next request will meet it.
 func (part *polled) fail(err error) {
 	if part.bytes > 0 {
 		return
 	}
 	part.err = err
-	part.highWatermark, part.logStart = -1, -1
+	part.highWatermark, part.lastStable, part.logStart = -1, -1, -1
 	if errors.Is(err, replica.ErrOffsetOutOfRange) {
 		part.logStart = part.source.LogStart()
 	}

@@ -21,6 +21,10 @@ type source struct {
 	epoch     int32
 	phase     Phase
 	readErr   error
+
+	unstable   int64 // batches from the last stable offset on
+	aborted    []replica.Aborted
+	abortedErr error
 }
 
 func newSource(t *testing.T, batches, valueBytes int) *source {
@@ -45,7 +49,18 @@ func (s *source) LogStart() int64              { return 0 }
 func (s *source) HighWatermark() int64         { return int64(len(s.batches)) }
 func (s *source) Open()                        {}
 func (s *source) Watch(chan<- struct{}) func() { return func() {} }
-func (s *source) Read(offset int64, maxBytes int) ([]byte, error) {
+func (s *source) LastStableOffset() int64      { return s.HighWatermark() - s.unstable }
+func (s *source) AbortedIn(from, to int64) ([]replica.Aborted, error) {
+	var out []replica.Aborted
+	for _, a := range s.aborted {
+		if a.LastOffset >= from && a.FirstOffset < to {
+			out = append(out, a)
+		}
+	}
+	return out, s.abortedErr
+}
+
+func (s *source) ReadBelow(offset int64, maxBytes int, limit int64) ([]byte, error) {
 	if s.readErr != nil {
 		return nil, s.readErr
 	}
@@ -53,7 +68,7 @@ func (s *source) Read(offset int64, maxBytes int) ([]byte, error) {
 		return nil, replica.ErrOffsetOutOfRange
 	}
 	var out []byte
-	for _, b := range s.batches[offset:] {
+	for _, b := range s.batches[offset:max(offset, limit)] {
 		if len(out) > 0 && len(out)+len(b) > maxBytes {
 			break
 		}
@@ -105,6 +120,46 @@ func TestPollReadsOnWhereItWas(t *testing.T) {
 	s.batches = newSource(t, 5, 100).batches
 	if !p.fill(t.Context()) || p.parts[0].next != 5 || len(p.parts[0].data) != 2 || p.parts[0].records != 5 {
 		t.Errorf("%+v", p.parts[0])
+	}
+}
+
+func TestPollOfCommittedRecordsKeepsBelowTheLastStableOffset(t *testing.T) {
+	s := newSource(t, 6, 100)
+	s.unstable = 2
+	s.aborted = []replica.Aborted{{ProducerID: 1, FirstOffset: 0, LastOffset: 1}, {ProducerID: 2, FirstOffset: 2, LastOffset: 3}, {ProducerID: 3, FirstOffset: 4, LastOffset: 5}}
+	poll := func(offset int64, committed bool) *poll {
+		p := pollOf(1<<20, 1<<20, 1, 64<<20, s)
+		p.committed, p.parts[0].start, p.parts[0].next = committed, offset, offset
+		return p
+	}
+	p := poll(2, true)
+	if !p.fill(t.Context()) || p.parts[0].next != 4 || p.parts[0].lastStable != 4 || p.parts[0].highWatermark != 6 {
+		t.Errorf("%+v", p.parts[0])
+	}
+	s.unstable = 0 // a marker came, and with it more to read
+	p.fill(t.Context())
+	if p.findAborted(); p.parts[0].next != 6 || len(p.parts[0].aborted) != 2 || p.parts[0].aborted[0].ProducerID != 2 {
+		t.Errorf("%+v", p.parts[0])
+	}
+	s.unstable = 2
+	for _, offset := range []int64{4, 5, 6} {
+		if p := poll(offset, true); p.fill(t.Context()) || p.parts[0].err != nil || p.parts[0].bytes != 0 {
+			t.Errorf("from %d: %+v", offset, p.parts[0])
+		}
+	}
+	if p := poll(7, true); !p.fill(t.Context()) || code(p.parts[0].err) != kerr.OffsetOutOfRange.Code {
+		t.Errorf("beyond the end: %+v", p.parts[0])
+	}
+	p = poll(2, false)
+	p.fill(t.Context())
+	if p.findAborted(); p.parts[0].next != 6 || p.parts[0].aborted != nil || p.parts[0].lastStable != 4 {
+		t.Errorf("uncommitted: %+v", p.parts[0])
+	}
+	s.abortedErr = replica.ErrCorrupt
+	p = poll(0, true)
+	p.fill(t.Context())
+	if p.findAborted(); p.parts[0].bytes != 0 || p.bytes != 0 || len(p.parts[0].data) != 0 || code(p.parts[0].err) != kerr.CorruptMessage.Code {
+		t.Errorf("without the list of aborted transactions: %+v", p.parts[0])
 	}
 }
 

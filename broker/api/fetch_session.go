@@ -16,7 +16,7 @@ import (
 const sessionSafeFor = 2 * time.Minute
 
 // sessions are the fetch sessions of KIP-227. A client names all its partitions once and later only those of which it wants something
-// else; it is answered with those partitions only that have records, an error, or another high watermark or log start than it was told.
+// else; it is answered with those partitions only that have records, an error, or another high watermark, last stable offset or log start than it was told.
 //
 // A session is a promise that costs memory on this side. It is made when there is room, or when an older one can go by the rule of Kafka:
 // first one that was not used for sessionSafeFor, then the smallest one older than that if it is smaller than the one to come. Otherwise
@@ -60,7 +60,7 @@ type fetching struct {
 // told is a partition of a session. The offsets are -1 after an error, so that its end is told too.
 type told struct {
 	fetching
-	highWatermark, logStart int64
+	highWatermark, lastStable, logStart int64
 }
 
 // exchange is one request and its answer.
@@ -135,8 +135,9 @@ func (c *sessions) finish(x *exchange, parts []polled, now time.Time) (id int32,
 		part := &parts[i]
 		e := s.parts[part.key]
 		t := e.Value.(*told)
-		part.unchanged = part.bytes == 0 && part.err == nil && t.highWatermark == part.highWatermark && t.logStart == part.logStart
-		t.highWatermark, t.logStart = part.highWatermark, part.logStart
+		part.unchanged = part.bytes == 0 && part.err == nil &&
+			t.highWatermark == part.highWatermark && t.lastStable == part.lastStable && t.logStart == part.logStart
+		t.highWatermark, t.lastStable, t.logStart = part.highWatermark, part.lastStable, part.logStart
 		if part.bytes > 0 {
 			s.order.MoveToBack(e)
 		}
@@ -156,7 +157,7 @@ func (c *sessions) create(x *exchange, parts []polled, now time.Time) int32 {
 	for i := range parts {
 		c.want(s, x.wants[i])
 		t := s.parts[x.wants[i].key].Value.(*told)
-		t.highWatermark, t.logStart = parts[i].highWatermark, parts[i].logStart
+		t.highWatermark, t.lastStable, t.logStart = parts[i].highWatermark, parts[i].lastStable, parts[i].logStart
 	}
 	c.byID[s.id] = s
 	return s.id
@@ -185,7 +186,7 @@ func (c *sessions) want(s *session, w fetching) {
 		e.Value.(*told).fetching = w
 		return
 	}
-	s.parts[w.key] = s.order.PushBack(&told{fetching: w, highWatermark: -1, logStart: -1})
+	s.parts[w.key] = s.order.PushBack(&told{fetching: w, highWatermark: -1, lastStable: -1, logStart: -1})
 	c.partitions++
 }
 

@@ -103,6 +103,18 @@ func TestSessionShowsWhatHasChanged(t *testing.T) {
 				p.logStart = 5
 			}
 		}, []int32{2}},
+		{"a last stable offset in 0", func(p *polled) {
+			if p.key.number == 2 {
+				p.logStart = 5
+			} else if p.key.number == 0 {
+				p.lastStable = 1
+			}
+		}, []int32{0}},
+		{"it is back", func(p *polled) {
+			if p.key.number == 2 {
+				p.logStart = 5
+			}
+		}, []int32{0}},
 		{"an error in 3", func(p *polled) {
 			if p.key.number == 2 {
 				p.logStart = 5

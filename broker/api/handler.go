@@ -33,6 +33,8 @@ type Config struct {
 	// FetchSessions and FetchSessionPartitions bound the fetch sessions that clients keep here, and the partitions in all of them. The first
 	// is Kafka's default, the second a guess: about 25 MiB.
 	FetchSessions, FetchSessionPartitions int
+	// Transactions knows which partitions are part of which transaction; nil lets producers write without asking.
+	Transactions Transactions
 	// Now is the clock of deadlines; nil is time.Now.
 	Now      func() time.Time
 	Registry prometheus.Registerer

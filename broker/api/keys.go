@@ -31,5 +31,6 @@ func (h *Handler) list() []key {
 		h.incrementalAlterConfigsKey(), // 44
 		h.offsetDeleteKey(),            // 47
 		h.describeClusterKey(),         // 60
+		h.describeProducersKey(),       // 61
 	}
 }

@@ -65,6 +65,11 @@ func (t *Topic) Partition(n int32) (Partition, bool) {
 type Partition interface {
 	// Append hands over one validated batch and owns it from here on. Results of one goroutine's calls keep their order.
 	Append(ctx context.Context, batch []byte) Pending
+	// AppendVerified is Append for a batch in a transaction. since is the high watermark from before it was found out that the producer
+	// has a transaction here: the batch is refused when that one has ended since.
+	AppendVerified(ctx context.Context, batch []byte, since int64) Pending
+	// AppendMarker ends a producer's transaction and returns once that is committed; the same marker again is harmless.
+	AppendMarker(ctx context.Context, m replica.Marker) error
 	// Leader returns the leader and its epoch, -1 when unknown; serving means that this node leads and may answer.
 	Leader() (nodeID, epoch int32, serving bool)
 	// Phase says whether Leader may soon say more.
@@ -73,9 +78,19 @@ type Partition interface {
 	Open()
 	LogStart() int64
 	HighWatermark() int64
+	// LastStableOffset is the offset below which every transaction has ended; never above the high watermark if asked for before that.
+	LastStableOffset() int64
 	// Read returns whole batches below the high watermark, the first of which contains offset; at least one even when larger than
 	// maxBytes. Empty at the high watermark. The bytes are the caller's to read, not to change.
 	Read(offset int64, maxBytes int) ([]byte, error)
+	// ReadBelow is Read up to a lower limit, a last stable offset; from there on it returns nothing.
+	ReadBelow(offset int64, maxBytes int, limit int64) ([]byte, error)
+	// AbortedIn returns the aborted transactions with records in [from, to), all of them up to the last stable offset.
+	AbortedIn(from, to int64) ([]replica.Aborted, error)
+	// OpenTxn says whether a producer has a transaction open here in that epoch, counting what is on its way.
+	OpenTxn(producerID int64, epoch int16) bool
+	// Producers lists the producers that are known, in no order.
+	Producers() []replica.ProducerInfo
 	OffsetForTime(ms int64) (offset, timestampMs int64, ok bool, err error)
 	MaxTimestamp() (offset, timestampMs int64, ok bool, err error)
 	EpochEnd(epoch int32) (foundEpoch int32, endOffset int64)

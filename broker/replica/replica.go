@@ -106,6 +106,12 @@ func (r *Replica) Damage() error {
 // but at least one, and only below the high watermark; nothing at the high
 // watermark itself. A read may end early, at the end of a segment.
 func (r *Replica) Read(offset int64, maxBytes int) ([]byte, error) {
+	return r.ReadBelow(offset, maxBytes, r.HighWatermark())
+}
+
+// ReadBelow is Read with a lower limit, that of the last stable offset: between
+// that and the high watermark it returns nothing.
+func (r *Replica) ReadBelow(offset int64, maxBytes int, limit int64) ([]byte, error) {
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
@@ -113,7 +119,11 @@ func (r *Replica) Read(offset int64, maxBytes int) ([]byte, error) {
 	if start := r.LogStart(); offset < start || offset > hw {
 		return nil, fmt.Errorf("%w: %d, records are from %d to %d", ErrOffsetOutOfRange, offset, start, hw)
 	}
-	b, err := r.log.Read(offset, maxBytes, hw)
+	limit = min(limit, hw)
+	if offset >= limit {
+		return nil, nil
+	}
+	b, err := r.log.Read(offset, maxBytes, limit)
 	if err != nil {
 		return nil, r.readError(fmt.Errorf("read at offset %d: %w", offset, err))
 	}

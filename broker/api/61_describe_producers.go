@@ -1,0 +1,57 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weir-analytics/weir/broker/replica"
+	"github.com/weir-analytics/weir/broker/wire"
+)
+
+// DescribeProducers (61): the producers that partitions know, and since which offset each has a transaction open. It is how an operator
+// finds the transaction that holds readers of committed records.
+//
+// Answered by the leader of each partition, in order of producer id. Silent producers are forgotten after a day, as with Kafka.
+func (h *Handler) describeProducersKey() key {
+	return key{num: 61, min: 0, max: 0, serve: decoded(h.describeProducers)}
+}
+
+func (h *Handler) describeProducers(_ context.Context, _ *wire.Request, q *kmsg.DescribeProducersRequest) *kmsg.DescribeProducersResponse {
+	v := h.backend.View()
+	r := kmsg.NewPtrDescribeProducersResponse()
+	for _, qt := range q.Topics {
+		t := kmsg.NewDescribeProducersResponseTopic()
+		t.Topic = qt.Topic
+		for _, n := range qt.Partitions {
+			a := kmsg.NewDescribeProducersResponseTopicPartition()
+			a.Partition = n
+			p, ok := v.ByName[qt.Topic].Partition(n)
+			if !ok {
+				a.ErrorCode = kerr.UnknownTopicOrPartition.Code
+			} else if _, err := checkEpoch(p, -1); err != nil {
+				a.ErrorCode, a.ErrorMessage = code(err), message(err)
+			} else {
+				a.ActiveProducers = activeProducers(p.Producers())
+			}
+			t.Partitions = append(t.Partitions, a)
+		}
+		r.Topics = append(r.Topics, t)
+	}
+	return r
+}
+
+func activeProducers(list []replica.ProducerInfo) []kmsg.DescribeProducersResponseTopicPartitionActiveProducer {
+	slices.SortFunc(list, func(a, b replica.ProducerInfo) int { return cmp.Compare(a.ID, b.ID) })
+	out := make([]kmsg.DescribeProducersResponseTopicPartitionActiveProducer, 0, len(list))
+	for _, p := range list {
+		a := kmsg.NewDescribeProducersResponseTopicPartitionActiveProducer()
+		a.ProducerID, a.ProducerEpoch, a.LastSequence = p.ID, int32(p.Epoch), p.LastSequence
+		a.LastTimestamp, a.CoordinatorEpoch, a.CurrentTxnStartOffset = p.LastTimestampMs, p.CoordinatorEpoch, p.TxnStartOffset
+		out = append(out, a)
+	}
+	return out
+}
