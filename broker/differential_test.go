@@ -252,10 +252,13 @@ type pinned struct {
 
 func (p pinned) MaxVersion() int16 { return p.version }
 
-func batchOf(t *testing.T) []byte {
+func batchOf(t *testing.T, list ...record.Record) []byte {
 	t.Helper()
+	if len(list) == 0 {
+		list = records("one", "two")
+	}
 	b := record.NewBuilder(record.None)
-	for _, r := range records("one", "two") {
+	for _, r := range list {
 		b.Append(r)
 	}
 	batch, err := b.Build()

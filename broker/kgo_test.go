@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weir-analytics/weir/broker/record"
 )
 
 // client is a franz-go client of b over TCP.
@@ -91,6 +95,43 @@ func TestProduceAndConsumeWithEveryCodec(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestATopicsCompressionTypeHolds(t *testing.T) {
+	b, _ := start(t, nil)
+	adm := kadm.NewClient(client(t, b))
+	for _, name := range []string{"uncompressed", "gzip", "snappy", "lz4", "zstd"} {
+		if _, err := adm.CreateTopic(within(t), 1, -1, map[string]*string{"compression.type": &name}, name); err != nil {
+			t.Fatal(err)
+		}
+		p := client(t, b, kgo.DefaultProduceTopic(name), kgo.ProducerBatchCompression(kgo.Lz4Compression()))
+		value := bytes.Repeat([]byte("again and "), 100)
+		if err := p.ProduceSync(within(t), &kgo.Record{Value: value}, &kgo.Record{Value: value}).FirstErr(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, r := range poll(t, client(t, b, kgo.ConsumeTopics(name)), 2) {
+			want := map[string]uint8{"uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}[name]
+			if got := r.Attrs.CompressionType(); got != want || !bytes.Equal(r.Value, value) {
+				t.Errorf("%s: got codec %d, want %d", name, got, want)
+			}
+		}
+	}
+}
+
+func TestRecordsWithoutAKeyAreNamedOneByOne(t *testing.T) {
+	b, _ := start(t, nil)
+	policy := "compact"
+	if _, err := kadm.NewClient(client(t, b)).CreateTopic(within(t), 1, -1, map[string]*string{"cleanup.policy": &policy}, "t"); err != nil {
+		t.Fatal(err)
+	}
+	batch := batchOf(t, record.Record{Key: []byte("k")}, record.Record{}, record.Record{Key: []byte("k")}, record.Record{})
+	req := produceOf(1, "t", 0, batch).(pinned).Request
+	req.SetVersion(9)
+	got := ask(t, handler(t, b), req).(*kmsg.ProduceResponse).Topics[0].Partitions[0]
+	if got.ErrorCode != kerr.InvalidRecord.Code || len(got.ErrorRecords) != 2 ||
+		got.ErrorRecords[0].RelativeOffset != 1 || got.ErrorRecords[1].RelativeOffset != 3 {
+		t.Errorf("got %+v", got)
 	}
 }
 

@@ -100,6 +100,7 @@ func nodeFlags(c *cobra.Command, cfg *node.Config, logs *logFlags) {
 	f.StringVar(&cfg.Kafka, "kafka", cfg.Kafka, "`HOST:PORT` of the Kafka listener; whoever reaches it may read and write everything")
 	f.StringVar(&cfg.KafkaAdvertise, "kafka-advertise", cfg.KafkaAdvertise, "`HOST:PORT` that Kafka clients are told to dial (default: the address of the listener)")
 	f.BoolVar(&cfg.AutoCreate, "auto-create-topics", cfg.AutoCreate, "make a topic when a client asks for one to write to; --auto-create-topics=false makes it an error")
+	f.Int32Var(&cfg.Partitions, "default-partitions", cfg.Partitions, "`number` of partitions of a topic that is made without one, 1 to 1000")
 	f.Var(daysValue{&cfg.RetainEvents}, "retain-events", "how `long` hits are kept in the log, such as 90d; counts are kept for ever")
 	r.bind(c)
 }

@@ -24,7 +24,7 @@ import (
 // acks=1 is acks=all here: an answer means that the batch is on the disks of a majority. acks=0 gets no answer, and an error closes
 // the connection, so that the producer looks for the leader again.
 // Batches are handed to the log in the order of the requests of a connection, and waited for together (wire.Reply.Wait).
-// The bytes of a request become the log's without a copy.
+// The bytes of a request become the log's without a copy, unless the topic's compression.type asks for another codec.
 // A batch in a transaction needs the transactional id in the request; before the first one of a transaction in a partition the coordinator
 // is asked (transactions.go). Markers come from the broker alone.
 // Left out on purpose: leader hints in errors (one node leads everything).
@@ -119,6 +119,12 @@ func (h *Handler) append(ctx context.Context, q *kmsg.ProduceRequest, topic *Top
 		a.err = err
 		return
 	}
+	if codec, ok := topic.Config.Codec(header.Codec()); ok {
+		if batch, err = record.Recompress(batch, codec, replica.MaxInflated(topic.Config.MaxBatchBytes)); err != nil {
+			a.err = err
+			return
+		}
+	}
 	a.records = int(header.Count)
 	if !header.Transactional() {
 		a.pending = p.Append(ctx, batch)
@@ -203,8 +209,23 @@ func producedPartition(a *appending, done replica.Appended, err error) kmsg.Prod
 		if !errors.As(err, &known) || error(known) != err {
 			p.ErrorMessage = message(err) // more than the code says by itself
 		}
+		var records *record.RecordsError
+		if errors.As(err, &records) {
+			p.ErrorRecords = badRecords(records)
+		}
 		return p
 	}
 	p.BaseOffset, p.LogAppendTime, p.LogStartOffset = done.BaseOffset, done.LogAppendTimeMs, done.LogStart
 	return p
+}
+
+// badRecords lets clients fail those records alone and send the others again.
+func badRecords(e *record.RecordsError) []kmsg.ProduceResponseTopicPartitionErrorRecord {
+	list := make([]kmsg.ProduceResponseTopicPartitionErrorRecord, len(e.Records))
+	for i, position := range e.Records {
+		r := kmsg.NewProduceResponseTopicPartitionErrorRecord()
+		r.RelativeOffset, r.ErrorMessage = position, &e.Reason
+		list[i] = r
+	}
+	return list
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weir-analytics/weir/broker/record"
 )
 
 // TopicConfig is the configuration of a topic as the log uses it.
@@ -22,6 +24,23 @@ type TopicConfig struct {
 	MaxAhead      time.Duration // how far ahead of our clock a record may be dated
 	Compact       bool
 	Delete        bool
+	Compression   string // compression.type
+}
+
+// Codec returns the codec that a batch sent with another one is to be compressed with, and whether it is.
+func (c TopicConfig) Codec(sent record.Codec) (record.Codec, bool) {
+	if c.Compression == "producer" || c.Compression == "" {
+		return sent, false
+	}
+	name := c.Compression
+	if name == "uncompressed" {
+		name = record.None.String()
+	}
+	want, err := record.ParseCodec(name)
+	if err != nil {
+		panic("BUG: compression.type was not checked: " + err.Error())
+	}
+	return want, want != sent
 }
 
 // topicKey is one setting of a topic: Kafka's name, our default, and what a value must look like.
@@ -43,8 +62,10 @@ const (
 // ones of the cleaner are kept for the topics of cleanup.policy=compact.
 var topicKeys = []topicKey{
 	{"cleanup.policy", "delete", kmsg.ConfigTypeList, policyList, "delete: by retention; compact: nothing is dropped, older records of a key are not removed yet"},
-	{"compression.type", "producer", kmsg.ConfigTypeString, oneOf("producer"), "batches are kept as the producer compressed them"},
+	{"compression.type", "producer", kmsg.ConfigTypeString, oneOf("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"), "producer: batches are kept as they were sent; else they are compressed anew when they come with another codec"},
 	{"delete.retention.ms", "86400000", kmsg.ConfigTypeLong, between(0, 1<<62), "kept for the cleaner, without effect yet"},
+	{"flush.messages", "9223372036854775807", kmsg.ConfigTypeLong, between(1, 1<<63-1), "every batch is synced to disk before it is acknowledged, so that no value asks for more"},
+	{"flush.ms", "9223372036854775807", kmsg.ConfigTypeLong, between(0, 1<<63-1), "as flush.messages"},
 	{"max.compaction.lag.ms", "9223372036854775807", kmsg.ConfigTypeLong, between(1, 1<<63-1), "kept for the cleaner, without effect yet"},
 	{"max.message.bytes", defaultMaxBatch, kmsg.ConfigTypeInt, between(1024, 100<<20), "largest record batch, as sent"},
 	{"message.timestamp.after.max.ms", "3600000", kmsg.ConfigTypeLong, between(0, 1<<63-1), "records dated further ahead are refused"},
@@ -107,6 +128,7 @@ func ParseTopicConfig(configs map[string]string) TopicConfig {
 		LogAppendTime: get("message.timestamp.type") == "LogAppendTime",
 		Compact:       slices.Contains(policy, "compact"),
 		Delete:        slices.Contains(policy, "delete"),
+		Compression:   get("compression.type"),
 	}
 	if ms := number("retention.ms"); ms >= 0 && ms <= maxMillis {
 		c.RetainFor = time.Duration(max(ms, 1)) * time.Millisecond

@@ -1,6 +1,9 @@
 package record
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // The sentinels say what kind of wrong a batch is; the wrapping text says where.
 var (
@@ -20,3 +23,18 @@ var (
 	// ErrCodec is returned for a compression codec that does not exist.
 	ErrCodec = errors.New("unknown compression codec")
 )
+
+// RecordsError names the records of a well-formed batch that must not be
+// there. None of the batch is taken. It is an ErrInvalid.
+type RecordsError struct {
+	Records []int32 // positions in the batch, from 0, rising
+	Reason  string  // holds for each of them
+}
+
+// Error tells how many there are and where the first one is.
+func (e *RecordsError) Error() string {
+	return fmt.Sprintf("%v: %d of its records, the first at position %d: %s", ErrInvalid, len(e.Records), e.Records[0], e.Reason)
+}
+
+// Unwrap returns ErrInvalid.
+func (e *RecordsError) Unwrap() error { return ErrInvalid }

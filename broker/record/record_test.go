@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -274,6 +275,52 @@ func TestValidateRefusesWhatProducersMustNotSend(t *testing.T) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
 		})
+	}
+}
+
+func TestValidateNamesTheRecordsWithoutAKey(t *testing.T) {
+	key := []byte("k")
+	batch := build(t, Zstd, []Record{{Value: key}, {Key: key}, {Key: []byte{}, Value: key}, {Value: key}, {}})
+	_, err := Validate(batch, Rules{RequireKey: true})
+	var got *RecordsError
+	if !errors.As(err, &got) || !slices.Equal(got.Records, []int32{0, 3, 4}) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRecompressKeepsEverythingButTheCodec(t *testing.T) {
+	b := NewBuilder(Gzip)
+	b.SetProducer(7, 3, 11)
+	b.SetTransactional()
+	for _, r := range sample(50) {
+		b.Append(r)
+	}
+	sent, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	SetPlace(sent, 1000, 4)
+	for codec := None; codec <= Zstd; codec++ {
+		again, err := Recompress(sent, codec, DefaultMaxInflated)
+		if err != nil {
+			t.Fatalf("%s: %v", codec, err)
+		}
+		got, err := Check(again)
+		if err != nil {
+			t.Fatalf("%s: %v", codec, err)
+		}
+		want, _ := Check(sent)
+		if got.Codec() != codec || !reflect.DeepEqual(collect(t, again), collect(t, sent)) {
+			t.Errorf("%s: got codec %s, or other records", codec, got.Codec())
+		}
+		got.Raw, got.Attributes, got.CRC = want.Raw, want.Attributes, want.CRC
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got header %+v, want %+v", codec, got, want)
+		}
+		sent = again
+	}
+	if _, err := Recompress(sent, None, 10); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("beyond the bound: %v", err)
 	}
 }
 

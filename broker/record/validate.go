@@ -17,6 +17,8 @@ type Rules struct {
 // together. It reads every record, so that a batch that passes can be read by
 // every consumer. A largest timestamp that is not that of the records is put
 // right in b, checksum included, as Kafka does: lookups by time rely on it.
+// Records that are wrong one by one, while the batch as a whole is well formed,
+// are named in a *RecordsError.
 func Validate(b []byte, rules Rules) (Batch, error) {
 	batch, err := Check(b)
 	if err != nil {
@@ -30,12 +32,13 @@ func Validate(b []byte, rules Rules) (Batch, error) {
 		bound = DefaultMaxInflated
 	}
 	next, newest := int32(0), NoTimestamp
+	var keyless []int32
 	err = batch.forEach(bound, func(r Record) error {
 		if r.OffsetDelta != next {
 			return fmt.Errorf("%w: record %d has offset delta %d", ErrInvalid, next, r.OffsetDelta)
 		}
 		if rules.RequireKey && r.Key == nil {
-			return fmt.Errorf("%w: record %d has no key, the topic is compacted", ErrInvalid, next)
+			keyless = append(keyless, next)
 		}
 		next++
 		newest = max(newest, r.TimestampMs)
@@ -43,6 +46,9 @@ func Validate(b []byte, rules Rules) (Batch, error) {
 	})
 	if err != nil {
 		return Batch{}, err
+	}
+	if len(keyless) > 0 {
+		return Batch{}, &RecordsError{Records: keyless, Reason: "the record has no key, which a compacted topic asks for"}
 	}
 	if newest != batch.MaxTimestampMs {
 		setMaxTimestamp(b, newest)

@@ -52,6 +52,9 @@ func (r *Replica) takes() error {
 	return nil
 }
 
+// MaxInflated is how many bytes a batch of at most maxBatchBytes may inflate to.
+func MaxInflated(maxBatchBytes int) int { return max(minInflated, inflatedFactor*maxBatchBytes) }
+
 // admit checks the batch and queues it.
 func (r *Replica) admit(ctx context.Context, p *Pending) error {
 	if err := r.takes(); err != nil {
@@ -62,7 +65,7 @@ func (r *Replica) admit(ctx context.Context, p *Pending) error {
 		return fmt.Errorf("%w: %d bytes, the limit is %d", ErrBatchTooLarge, len(p.batch), settings.MaxBatchBytes)
 	}
 	head, err := record.Validate(p.batch, record.Rules{
-		MaxInflated: max(minInflated, inflatedFactor*settings.MaxBatchBytes), RequireKey: settings.RequireKey,
+		MaxInflated: MaxInflated(settings.MaxBatchBytes), RequireKey: settings.RequireKey,
 	})
 	if err != nil {
 		return batchError(err)

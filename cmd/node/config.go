@@ -27,6 +27,7 @@ type Config struct {
 	Kafka          string // HOST:PORT of the Kafka listener
 	KafkaAdvertise string // HOST:PORT that clients are told to dial; empty: the address of the listener
 	AutoCreate     bool   // a client that asks for a topic to write to makes it, as with Kafka
+	Partitions     int32  // of topics that are made without a number
 
 	ClientHeader string        // header in which a trusted proxy names the visitor's address, before all others; empty: none
 	Rules        ingest.Rules  // what is set apart as bots
@@ -54,6 +55,7 @@ func Default() Config {
 		DevAssets:      "dashboards/dist",
 		Kafka:          "127.0.0.1:9092",
 		AutoCreate:     true,
+		Partitions:     1,
 		Limits:         ingest.Default().Limits,
 		RetainEvents:   90 * 24 * time.Hour,
 		Counting:       true,
@@ -62,6 +64,9 @@ func Default() Config {
 }
 
 const maxRate = 1e9 // a second; of room ingest
+
+// maxDefaultPartitions is a guess: a mistyped name makes that many Raft groups.
+const maxDefaultPartitions = 1000
 
 // Validate says which flag has a wrong value, and what is allowed. What only a room can know it says itself in Open.
 func (c Config) Validate() error {
@@ -89,6 +94,9 @@ func (c Config) Validate() error {
 		if host, _, _ := net.SplitHostPort(c.KafkaAdvertise); host == "" {
 			return fmt.Errorf("--kafka-advertise: %q has no host, want HOST:PORT that clients can dial", c.KafkaAdvertise)
 		}
+	}
+	if c.Partitions < 1 || c.Partitions > maxDefaultPartitions {
+		return fmt.Errorf("--default-partitions: %d, 1 to %d are allowed", c.Partitions, maxDefaultPartitions)
 	}
 	for _, rate := range []struct {
 		flag     string

@@ -95,6 +95,7 @@ func (n *Node) openBroker() (*broker.Broker, error) {
 	cfg.Listen = n.cfg.Kafka
 	cfg.FixedPartitions = isPipelineTopic
 	cfg.API.AutoCreateTopics = n.cfg.AutoCreate
+	cfg.API.DefaultPartitions = n.cfg.Partitions
 	cfg.Registry, cfg.Log = n.reg, n.room("broker")
 	return broker.Open(cfg, n.ctl)
 }
