@@ -104,7 +104,7 @@ func (r *Rollup) Run(ctx context.Context) error {
 	counting := []*feed.Feed{feed.New(feed.Config{Log: r.log, Group: GroupTally, Topic: TopicEvents, Open: r.tally.Open, Member: r.cfg.Member, Metrics: r.feeds})}
 	for _, f := range r.folds {
 		counting = append(counting, feed.New(feed.Config{Log: r.log, Group: unitGroups[f.Unit], Topic: TopicDeltas, Open: f.Open, Member: r.cfg.Member,
-			Metrics: r.feeds, Codec: kgo.ZstdCompression()})) // cells are text that repeats much: half the bytes of lz4
+			Metrics: r.feeds, Codec: kgo.ZstdCompression().WithLevel(1)})) // cells are text that repeats much: half the bytes of lz4
 	}
 	r.counting.Store(&counting)
 	group, ctx := errgroup.WithContext(ctx)

@@ -25,6 +25,10 @@ type Worker interface {
 	Position() int64
 }
 
+// Closer is a worker that wants to know when it is let go: its partition was taken away, or the feed starts over. Close is called once,
+// after the last call of any other method.
+type Closer interface{ Close() }
+
 // Start is a worker and the offset at which it wants its first record, or why the partition cannot be counted now.
 type Start struct {
 	Worker Worker

@@ -103,7 +103,9 @@ func (s *session) close() {
 	s.client.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	clear(s.seats)
+	for partition := range s.seats {
+		s.let(partition)
+	}
 	s.cfg.Metrics.partitions.WithLabelValues(s.cfg.Group).Set(0)
 }
 
@@ -357,10 +359,20 @@ func (s *session) revoke(_ context.Context, _ *kgo.Client, gone map[string][]int
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, partition := range gone[s.cfg.Topic] {
-		delete(s.seats, partition)
+		s.let(partition)
 		delete(s.out, partition)
 	}
 	s.cfg.Metrics.partitions.WithLabelValues(s.cfg.Group).Set(float64(len(s.seats)))
+}
+
+// let lets the worker of a partition go. s.mu is held.
+func (s *session) let(partition int32) {
+	if st := s.seats[partition]; st != nil {
+		delete(s.seats, partition)
+		if c, ok := st.worker.(Closer); ok {
+			c.Close()
+		}
+	}
 }
 
 func (s *session) commit(ctx context.Context, wait bool) {

@@ -37,6 +37,9 @@ type Table interface {
 	Minutes(partition int32) (table.View, bucket.Progress, bool)
 	// View returns the table as it is now.
 	View() table.View
+	// Feed hands over records that are committed; Unfeed says that no more will come this way.
+	Feed(unit zone.Unit, partition int32, records []*kgo.Record, cells []table.Cell) error
+	Unfeed(unit zone.Unit, partition int32)
 }
 
 var _ Table = (*table.Table)(nil)
@@ -112,18 +115,23 @@ type Partition struct {
 	began     time.Time // of the flush under way
 	took      time.Duration
 
-	flushBytes int // published by the last flush, before compression
+	out        output
+	sketches   []byte // memory that is used again
+	flushBytes int    // published by the last flush, before compression
 	memory     prometheus.Gauge
 }
 
-var _ feed.Worker = (*Partition)(nil)
+var (
+	_ feed.Worker = (*Partition)(nil)
+	_ feed.Closer = (*Partition)(nil)
+)
 
 func (f *Fold) newPartition(partition int32) *Partition {
 	limit := f.Cache
 	if limit == 0 {
 		limit = CacheBytes
 	}
-	return &Partition{f: f, partition: partition, windows: newWindows(f.Unit, limit),
+	return &Partition{f: f, partition: partition, windows: newWindows(f.Unit, limit), out: output{topic: f.Topic, partition: partition},
 		memory: f.Metrics.memory.WithLabelValues(f.Unit.String(), strconv.Itoa(int(partition)))}
 }
 
@@ -281,46 +289,45 @@ func earlier(a, b time.Time) time.Time {
 // Flush implements feed.Worker: the shards that changed, or the next part of a job, and after them how far this partition is.
 func (p *Partition) Flush(now time.Time) ([]*kgo.Record, error) {
 	p.began, p.inJob = now, false
+	p.out.reset()
 	if p.foldedTo != p.publishedTo {
-		return p.withProgress(p.changed()), nil
+		p.changed()
+		p.progress()
+		return p.out.records, nil
 	}
 	if err := p.startJobs(); err != nil || !p.jobDue() {
 		return nil, err
 	}
-	records, err := p.work()
-	if err != nil || !p.jobs[0].begun {
+	if err := p.work(); err != nil || !p.jobs[0].begun {
 		return nil, err
 	}
 	p.inJob = true
-	return p.withProgress(records), nil
+	p.progress()
+	return p.out.records, nil
 }
 
-// changed returns a record for each shard that changed.
-func (p *Partition) changed() []*kgo.Record {
-	var records []*kgo.Record
+// changed puts out each shard that changed.
+func (p *Partition) changed() {
 	var out bucket.Cell
-	var sketches []byte
 	for _, c := range p.dirty {
 		out.ID, out.Site, out.SourceTo = p.bucketID(c.window, c.id), c.window.site.name, p.sourceTo
-		sketches = c.publish(&out, sketches, p.foldedTo, func() {
-			records = append(records, &kgo.Record{Topic: p.f.Topic, Partition: p.partition, Key: out.AppendKey(nil), Value: out.AppendJSON(nil)})
-		})
+		p.sketches = c.publish(&out, p.sketches, p.foldedTo, func() { p.out.cell(&out) })
 	}
-	p.f.Metrics.cells.WithLabelValues(p.f.Unit.String()).Add(float64(len(records)))
-	return records
+	p.f.Metrics.cells.WithLabelValues(p.f.Unit.String()).Add(float64(len(p.out.records)))
 }
 
-func (p *Partition) withProgress(records []*kgo.Record) []*kgo.Record {
+// progress puts out how far this partition is, the last record of a flush.
+func (p *Partition) progress() {
 	progress := bucket.Progress{Window: p.f.Unit.String(), Partition: p.partition, FoldedTo: p.foldedTo, SourceTo: p.sourceTo, ReceivedMs: p.receivedMs}
-	return append(records, &kgo.Record{Topic: p.f.Topic, Partition: p.partition, Key: progress.AppendKey(nil), Value: progress.AppendJSON(nil)})
+	p.out.record(progress.AppendKey(nil), progress.AppendJSON(nil))
 }
 
 // Flushed implements feed.Worker.
 func (p *Partition) Flushed(records []*kgo.Record, now time.Time) error {
 	p.outEnd = records[len(records)-1].Offset + 1
-	p.flushedAt, p.took, p.flushBytes = now, now.Sub(p.began), 0
-	for _, r := range records {
-		p.flushBytes += len(r.Key) + len(r.Value)
+	p.flushedAt, p.took, p.flushBytes = now, now.Sub(p.began), p.out.bytes
+	if err := p.f.Table.Feed(p.f.Unit, p.partition, records, p.out.cells); err != nil {
+		return err
 	}
 	if p.inJob {
 		p.jobFlushed()
@@ -343,3 +350,11 @@ func (p *Partition) Flushed(records []*kgo.Record, now time.Time) error {
 
 // Position implements feed.Worker.
 func (p *Partition) Position() int64 { return p.publishedTo }
+
+// Close implements feed.Closer.
+func (p *Partition) Close() {
+	p.f.Table.Unfeed(p.f.Unit, p.partition)
+	if len(p.jobs) > 0 && p.jobs[0].begun {
+		p.jobs[0].view.Close()
+	}
+}

@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/weir-analytics/weir/raftfsm/state"
 	"github.com/weir-analytics/weir/rollup/bucket"
 	"github.com/weir-analytics/weir/rollup/table"
@@ -126,34 +124,29 @@ func (p *Partition) jobDue() bool {
 }
 
 // work does the next part of the first job.
-func (p *Partition) work() ([]*kgo.Record, error) {
+func (p *Partition) work() error {
 	j := p.jobs[0]
 	if !j.begun {
 		if err := p.begin(j); err != nil || !j.begun {
-			return nil, err
+			return err
 		}
 	}
-	var records []*kgo.Record
-	size := 0
-	add := func(key, value []byte) {
-		records = append(records, &kgo.Record{Topic: p.f.Topic, Partition: p.partition, Key: key, Value: value})
-		size += len(key) + len(value) + 16
-	}
+	room := func() bool { return p.out.bytes+16*len(p.out.records) < jobBytes }
 	if j.generation != 0 && !j.made {
-		if err := p.make(j, add, func() bool { return size < jobBytes }); err != nil {
-			return nil, err
+		if err := p.make(j, room); err != nil {
+			return err
 		}
 	}
 	if j.generation == 0 || j.made {
-		if err := p.end(j, add, func() bool { return size < jobBytes }); err != nil {
-			return nil, err
+		if err := p.end(j, room); err != nil {
+			return err
 		}
 	}
 	if j.done && j.generation != 0 {
 		g := bucket.Generation{Window: p.f.Unit.String(), SiteID: j.site.ID, Generation: j.generation, Partition: p.partition, FoldedTo: j.foldedTo}
-		add(g.AppendKey(nil), g.AppendJSON(nil))
+		p.out.record(g.AppendKey(nil), g.AppendJSON(nil))
 	}
-	return records, nil
+	return nil
 }
 
 func (p *Partition) begin(j *job) error {
@@ -175,10 +168,10 @@ func (p *Partition) begin(j *job) error {
 }
 
 // make publishes cells of the new generation, made from minutes.
-func (p *Partition) make(j *job, add func(key, value []byte), room func() bool) error {
+func (p *Partition) make(j *job, room func() bool) error {
 	finish := func() {
 		if j.building != nil {
-			p.publishMade(j, j.building, add)
+			p.publishMade(j, j.building)
 			j.building = nil
 		}
 	}
@@ -208,14 +201,14 @@ func (p *Partition) make(j *job, add func(key, value []byte), room func() bool) 
 	return nil
 }
 
-func (p *Partition) publishMade(j *job, c *cell, add func(key, value []byte)) {
+func (p *Partition) publishMade(j *job, c *cell) {
 	var out bucket.Cell
 	out.ID, out.Site, out.SourceTo = p.bucketID(c.window, c.id), j.site.Name, j.sourceTo
-	c.publish(&out, nil, j.foldedTo, func() { add(out.AppendKey(nil), out.AppendJSON(nil)) })
+	p.sketches = c.publish(&out, p.sketches, j.foldedTo, func() { p.out.cell(&out) })
 }
 
 // end publishes tombstones for the cells of generations that end.
-func (p *Partition) end(j *job, add func(key, value []byte), room func() bool) error {
+func (p *Partition) end(j *job, room func() bool) error {
 	for len(j.old) > 0 && room() {
 		generation := j.old[0]
 		if generation == j.generation {
@@ -227,7 +220,7 @@ func (p *Partition) end(j *job, add func(key, value []byte), room func() bool) e
 				return true, nil
 			}
 			id.Offset = rows.Offset // as it is in the key that ends
-			add(id.AppendKey(nil), nil)
+			p.out.record(id.AppendKey(nil), nil)
 			return room(), nil
 		})
 		if err != nil {

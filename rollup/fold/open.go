@@ -47,6 +47,7 @@ func (f *Fold) Open(ctx context.Context, partitions []int32) (map[int32]feed.Sta
 }
 
 func (f *Fold) open(ctx context.Context, partition int32, outEnd int64, deltas feed.Bounds) (*Partition, error) {
+	f.Table.Unfeed(f.Unit, partition) // by a worker that is gone
 	if err := f.Table.Settle(ctx, f.Unit, partition, outEnd); err != nil {
 		return nil, fmt.Errorf("wait for the table of %ss: %w", f.Unit, err)
 	}

@@ -42,19 +42,24 @@ func (t *Table) Take(unit zone.Unit, partition int32, records []*kgo.Record) err
 	return t.commit(id, p, done)
 }
 
-// commit puts the first n pending records of a partition and the new position into the table, in one batch, and tells who waits. t.mu is
-// held, so that positions and cells change together for whoever looks under it.
+// commit takes the first n pending records of a partition. t.mu is held.
 func (t *Table) commit(id partID, p *part, n int) error {
+	if err := t.commitRecords(id, p, p.pending[:n]); err != nil {
+		return err
+	}
+	p.pending = append(p.pending[:0:0], p.pending[n:]...)
+	return nil
+}
+
+// change puts what f applies and the new position of a partition into the table, in one batch, and tells who waits. t.mu is held, so that
+// positions and cells change together for whoever looks under it.
+func (t *Table) change(id partID, p *part, n int, f func(a *applier) error) error {
 	batch := t.db.NewBatch()
 	defer batch.Close()
 	next := p.state
 	sites := map[uint32]bool{}
-	a := applier{t: t, batch: batch, id: id, next: &next, sites: sites}
-	for _, r := range p.pending[:n] {
-		if err := a.apply(r); err != nil {
-			return err
-		}
-		next.next = r.Offset + 1
+	if err := f(&applier{t: t, batch: batch, id: id, next: &next, sites: sites}); err != nil {
+		return err
 	}
 	if err := batch.Set(partKey(id.unit, id.partition), next.append(nil), nil); err != nil {
 		return fmt.Errorf("write the table of counts: %w", err)
@@ -64,8 +69,7 @@ func (t *Table) commit(id partID, p *part, n int) error {
 	}
 	t.dirty.Store(true)
 	t.metrics.records.WithLabelValues(id.unit.String()).Add(float64(n))
-	p.state = next
-	p.pending = append(p.pending[:0:0], p.pending[n:]...)
+	p.state, p.readTo = next, max(p.readTo, next.next)
 	close(t.changed)
 	t.changed = make(chan struct{})
 	t.notify(sites)
@@ -112,7 +116,7 @@ func (a *applier) apply(r *kgo.Record) error {
 		a.t.foreign(a.id, r)
 		return nil
 	}
-	stays, err := a.stays()
+	stays, err := a.stays(a.cell.FoldedTo)
 	if err != nil || stays {
 		return err
 	}
@@ -120,11 +124,11 @@ func (a *applier) apply(r *kgo.Record) error {
 	return wrapWrite(a.batch.Set(a.key, a.value, nil))
 }
 
-// stays says whether the table has the cell folded further than the record does, which is then from a member that had lost the
-// partition. A record that is folded as far as any before it needs no look: that is all of them but for such members.
-func (a *applier) stays() (bool, error) {
-	if a.cell.FoldedTo >= a.next.maxFolded {
-		a.next.maxFolded = a.cell.FoldedTo
+// stays says whether the table has the cell under a.key folded further than the record does, which is then from a member that had lost
+// the partition. A record that is folded as far as any before it needs no look: that is all of them but for such members.
+func (a *applier) stays(foldedTo int64) (bool, error) {
+	if foldedTo >= a.next.maxFolded {
+		a.next.maxFolded = foldedTo
 		return false, nil
 	}
 	if !a.batch.Empty() { // the look has to see what is in the batch
@@ -134,7 +138,7 @@ func (a *applier) stays() (bool, error) {
 		a.batch.Reset()
 	}
 	have, err := a.t.foldedTo(a.key)
-	return a.cell.FoldedTo < have, err
+	return foldedTo < have, err
 }
 
 func (t *Table) applyGeneration(batch *pebble.Batch, id partID, r *kgo.Record) error {

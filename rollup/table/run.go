@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -91,6 +92,7 @@ func (t *Table) follow(ctx context.Context) error {
 	units := map[string]zone.Unit{}
 	from := map[string]map[int32]kgo.Offset{}
 	ends := map[partID]int64{}
+	reading := map[partID]bool{}
 	var missing []error // of partitions that the log cannot offer now
 	client, err := t.cfg.Log.Client()
 	if err != nil {
@@ -111,7 +113,7 @@ func (t *Table) follow(ctx context.Context) error {
 			}
 			ends[partID{unit, partition}] = b.End
 		}
-		if from[topic], err = t.positions(unit, topic, bounds); err != nil {
+		if from[topic], err = t.positions(unit, topic, bounds, reading); err != nil {
 			client.Close()
 			return err
 		}
@@ -140,6 +142,11 @@ func (t *Table) follow(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
+	var fed sync.WaitGroup
+	defer fed.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	fed.Go(func() { t.followFed(ctx, client, reading) })
 	for {
 		fetches := client.PollFetches(ctx)
 		if ctx.Err() != nil {
@@ -161,14 +168,19 @@ func (t *Table) follow(ctx context.Context) error {
 	}
 }
 
-// positions returns where to read on in the partitions of a topic. What was read and not taken before a restart is read again.
-func (t *Table) positions(unit zone.Unit, topic string, bounds map[int32]feed.Bounds) (map[int32]kgo.Offset, error) {
+// positions returns where to read on in the partitions of a topic that are not fed, and notes for all of them whether they are read. What
+// was read and not taken before a restart is read again.
+func (t *Table) positions(unit zone.Unit, topic string, bounds map[int32]feed.Bounds, reading map[partID]bool) (map[int32]kgo.Offset, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	from := map[int32]kgo.Offset{}
 	for partition, b := range bounds {
 		p := t.part(partID{unit, partition})
-		if p.next > b.End {
+		reading[partID{unit, partition}] = !p.fed
+		if p.fed {
+			continue
+		}
+		if p.next > max(b.End, p.fedTo) {
 			return nil, fmt.Errorf("topic %s partition %d ends at offset %d, and the table holds it up to %d: the topic was cut; %w",
 				topic, partition, b.End, p.next, ErrDamaged)
 		}

@@ -38,6 +38,7 @@ type Table struct {
 	mu      sync.Mutex
 	parts   map[partID]*part
 	changed chan struct{} // closed at the next change of any part
+	refit   chan struct{} // holds a token when a part began or ceased to be fed
 
 	began time.Time        // when Run first knew the ends of the topics; Run's own
 	aims  map[partID]int64 // where the topics ended at the start, of the parts that have not got there; guarded by mu
@@ -60,6 +61,8 @@ type part struct {
 	pending  []*kgo.Record // read, and after the last progress record
 	readTo   int64         // offset after the last record read
 	settleAt int64         // somebody waits for the records before this offset, with or without a progress record behind them
+	fed      bool          // its writer hands it over: see feed.go
+	fedTo    int64         // the records before this offset are committed, as a writer said
 }
 
 // state is what the table says of a partition. It is stored under partKey.
@@ -104,7 +107,7 @@ func Open(cfg Config) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Table{cfg: cfg, db: db, metrics: cfg.Metrics, changed: make(chan struct{}), watchers: map[uint32]map[chan struct{}]struct{}{}}
+	t := &Table{cfg: cfg, db: db, metrics: cfg.Metrics, changed: make(chan struct{}), refit: make(chan struct{}, 1), watchers: map[uint32]map[chan struct{}]struct{}{}}
 	if err := t.loadParts(); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
