@@ -4,9 +4,9 @@ import (
 	"context"
 	"sync"
 	"time"
-	"unicode/utf16"
 
 	"github.com/weir-analytics/weir/broker/record"
+	"github.com/weir-analytics/weir/internal/javahash"
 )
 
 // The topic that holds groups and offsets, and how many partitions it has unless somebody decides otherwise.
@@ -54,17 +54,7 @@ type Caller struct {
 }
 
 // PartitionOf returns the partition of the offsets topic that a group belongs to, as all Kafka clients and tools reckon it.
-func PartitionOf(groupID string, count int32) int32 {
-	var hash int32
-	for _, unit := range utf16.Encode([]rune(groupID)) {
-		hash = 31*hash + int32(unit)
-	}
-	// The smallest int32 has no absolute value.
-	if hash == -1<<31 {
-		hash = 0
-	}
-	return max(hash, -hash) % count
-}
+func PartitionOf(groupID string, count int32) int32 { return javahash.Partition(groupID, count) }
 
 // Coordinator answers the group requests for all partitions of the offsets topic that this node leads. All methods may be
 // called at any time from any goroutine; requests are answered while Run runs.

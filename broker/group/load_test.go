@@ -360,16 +360,6 @@ func TestLogLooksAsKafkaWritesIt(t *testing.T) {
 	})
 }
 
-func TestPartitionOfAgreesWithJava(t *testing.T) {
-	// String.hashCode by hand: "" is 0, "a" is 97, "ab" is 31*97+98 = 3105; "polygenelubricants" is the famous one that hashes
-	// to the smallest int32, whose absolute value does not exist.
-	for id, want := range map[string]int32{"": 0, "a": 97 % 50, "ab": 3105 % 50, "polygenelubricants": 0, "\U0001F600": (31*0xD83D + 0xDE00) % 50} {
-		if got := PartitionOf(id, 50); got != want {
-			t.Errorf("PartitionOf(%q) = %d, want %d", id, got, want)
-		}
-	}
-}
-
 func TestCodesAreThoseOfTheProtocol(t *testing.T) {
 	for code, want := range map[int16]*kerr.Error{
 		codeUnknownTopicOrPartition: kerr.UnknownTopicOrPartition, codeOffsetMetadataTooLarge: kerr.OffsetMetadataTooLarge,
