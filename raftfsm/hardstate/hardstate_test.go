@@ -191,23 +191,46 @@ func TestEveryBitFlipIsHarmlessOrReported(t *testing.T) {
 	}
 }
 
-func TestAFailedWriteStopsTheStore(t *testing.T) {
+// Whatever operation fails, the write that met it says so, its value counts as
+// given, and the next write makes all of it durable.
+func TestAFailedWriteIsMadeGoodByTheNext(t *testing.T) {
 	boom := errors.New("boom")
-	fail := false
-	s := open(t, vfs.Hooked{FS: vfs.NewMem(), Before: func(op vfs.Op, name string) error {
-		if fail && op == vfs.OpSync {
-			return boom
+	for at := 1; ; at++ {
+		mem := vfs.NewMem()
+		n, armed := 0, false
+		s := open(t, vfs.Hooked{FS: mem, Before: func(op vfs.Op, name string) error {
+			if armed {
+				if n++; n <= at {
+					return boom
+				}
+			}
+			return nil
+		}})
+		must(t, vote(s.Group(id(1)), 1, "a"))
+		armed = true
+		tries := 0
+		for err := vote(s.Group(id(1)), 2, "b"); err != nil; err = vote(s.Group(id(1)), 2, "b") {
+			if !errors.Is(err, boom) || !errors.Is(err, ErrFailed) {
+				t.Fatalf("%d failures: got %v", at, err)
+			}
+			if st, _ := s.Known(id(1)); st.VoteTerm < 1 {
+				t.Fatalf("%d failures: the vote is forgotten: %+v", at, st)
+			}
+			if tries++; tries > at {
+				t.Fatalf("%d failures: tried %d times", at, tries)
+			}
 		}
-		return nil
-	}})
-	must(t, vote(s.Group(id(1)), 1, "a"))
-	fail = true
-	if err := vote(s.Group(id(1)), 2, "a"); !errors.Is(err, boom) || !errors.Is(err, ErrFailed) {
-		t.Errorf("got %v", err)
-	}
-	fail = false
-	if err := vote(s.Group(id(2)), 2, "a"); !errors.Is(err, ErrFailed) {
-		t.Errorf("got %v", err)
+		must(t, vote(s.Group(id(2)), 3, "c"))
+		after := open(t, mem.Crash(nil))
+		if st, _ := after.Known(id(1)); st.VoteTerm != 2 || st.Candidate != "b" {
+			t.Fatalf("%d failures, after a power cut: %+v", at, st)
+		}
+		if st, _ := after.Known(id(2)); st.VoteTerm != 3 {
+			t.Fatalf("%d failures, after a power cut: %+v", at, st)
+		}
+		if at == 12 {
+			return
+		}
 	}
 }
 

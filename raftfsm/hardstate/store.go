@@ -15,9 +15,10 @@ var (
 	// unfinished write. Nothing is changed: voting on forgotten votes would
 	// put acknowledged records at risk.
 	ErrCorrupt = errors.New("hard state is damaged")
-	// ErrFailed is returned by all writes after one has failed; what is on
-	// disk is known only after the file has been opened again.
-	ErrFailed = errors.New("hard state has stopped after a failed write")
+	// ErrFailed is returned by a write that has failed. The value may be on
+	// disk or not; it counts as given from then on, as a vote that may have
+	// been seen must. The next write makes the file anew and so tries it again.
+	ErrFailed = errors.New("hard state was not stored")
 )
 
 const (
@@ -32,22 +33,28 @@ type Store struct {
 	fs   vfs.FS
 	name string
 
-	mu     sync.Mutex // guards states, queue, err
+	mu     sync.Mutex // guards states, next, torn, closed
 	states map[GroupID]State
-	queue  []byte        // records not yet written
-	done   chan struct{} // closed when queue is durable, or err is set
-	err    error
+	next   *flight // what is written next
+	torn   bool    // a write has failed: states may not be on disk, and nothing is appended to what it left
+	closed bool
 
 	// writing is held while the file is written; whoever holds it takes the
-	// queue of all who came meanwhile.
+	// records of all who came meanwhile.
 	writing sync.Mutex
 	f       vfs.File
 	size    int64
 }
 
+// flight is the records that are written together.
+type flight struct {
+	records []byte
+	err     error // guarded by writing
+}
+
 // Open reads the file, or makes an empty one, and compacts it.
 func Open(fsys vfs.FS, name string) (*Store, error) {
-	s := &Store{fs: fsys, name: name, states: map[GroupID]State{}, done: make(chan struct{})}
+	s := &Store{fs: fsys, name: name, states: map[GroupID]State{}, next: &flight{}}
 	if err := fsys.MkdirAll(path.Dir(name)); err != nil {
 		return nil, fmt.Errorf("open hard state: %w", err)
 	}
@@ -136,7 +143,7 @@ func (s *Store) Forget(id GroupID) error {
 // set makes a new state durable.
 func (s *Store) set(id GroupID, st State) error {
 	s.mu.Lock()
-	if old, ok := s.states[id]; ok && old == st {
+	if old, ok := s.states[id]; ok && old == st && !s.torn {
 		s.mu.Unlock()
 		return nil
 	}
@@ -147,50 +154,51 @@ func (s *Store) set(id GroupID, st State) error {
 // flush queues a record and returns when it is durable. It is called with mu
 // held and gives it up.
 func (s *Store) flush(id GroupID, st State, gone bool) error {
-	if s.err != nil {
-		defer s.mu.Unlock()
-		return s.err
-	}
-	s.queue = appendRecord(s.queue, id, st, gone)
-	done := s.done
+	mine := s.next
+	mine.records = appendRecord(mine.records, id, st, gone)
 	s.mu.Unlock()
 
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	s.mu.Lock()
-	err, taken := s.err, s.done != done
+	taken, closed := s.next != mine, s.closed
 	s.mu.Unlock()
-	if taken || err != nil {
-		return err // whoever wrote before took this record along
+	switch {
+	case taken:
+		return mine.err // whoever wrote before took this record along
+	case closed:
+		return fmt.Errorf("%w: the file is closed", ErrFailed)
 	}
 	return s.write()
 }
 
-// write makes everything queued durable; writing is held.
+// write makes everything queued durable; writing is held. A write that failed
+// has left nobody knows what at the end of the file, so the next one replaces
+// the file: the old one stays whole until then.
 func (s *Store) write() error {
 	s.mu.Lock()
-	b, done := s.queue, s.done
-	s.queue, s.done = nil, make(chan struct{})
+	q := s.next
+	s.next = &flight{}
+	torn := s.torn
 	old := int64(len(s.states))*2*(recordFixed+64) + compactBytes
 	s.mu.Unlock()
-	defer close(done)
 	err := func() error {
-		if s.size > old {
+		if torn || s.size > old {
 			return s.rewrite() // the states are those of the queue, or newer
 		}
-		if _, err := s.f.WriteAt(b, s.size); err != nil {
+		if _, err := s.f.WriteAt(q.records, s.size); err != nil {
 			return err
 		}
-		s.size += int64(len(b))
+		s.size += int64(len(q.records))
 		return s.f.SyncData()
 	}()
+	s.mu.Lock()
+	s.torn = err != nil
+	s.mu.Unlock()
 	if err != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.err = fmt.Errorf("%w: %w", ErrFailed, err)
-		return s.err
+		q.err = fmt.Errorf("%w: %w", ErrFailed, err)
 	}
-	return nil
+	return q.err
 }
 
 // Close closes the file; everything in it is durable already.
@@ -198,7 +206,7 @@ func (s *Store) Close() error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	s.mu.Lock()
-	s.err = fmt.Errorf("%w: closed", ErrFailed)
+	s.closed = true
 	s.mu.Unlock()
 	return s.f.Close()
 }
