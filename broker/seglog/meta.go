@@ -112,8 +112,9 @@ func parseMeta(b []byte) (meta, bool) {
 
 // metaFile is the open meta file and what it says.
 type metaFile struct {
-	f   vfs.File
-	cur meta
+	f     vfs.File
+	cur   meta
+	twins bool // both copies say cur; otherwise a write was cut short or has failed
 }
 
 // openMeta reads the meta file. found is false when there is none, which a
@@ -127,7 +128,7 @@ func openMeta(fsys vfs.FS, dir string) (m *metaFile, found bool, err error) {
 		return nil, false, fmt.Errorf("open meta: %w", err)
 	}
 	var best meta
-	ok := false
+	ok, twins := false, true
 	for i := range 2 {
 		b := make([]byte, metaSlotSize)
 		n, err := f.ReadAt(b, int64(i)*metaSlotSize)
@@ -135,7 +136,9 @@ func openMeta(fsys vfs.FS, dir string) (m *metaFile, found bool, err error) {
 			f.Close()
 			return nil, false, fmt.Errorf("read meta: %w", err)
 		}
-		if got, valid := parseMeta(b[:n]); valid && (!ok || got.seq > best.seq) {
+		got, valid := parseMeta(b[:n])
+		twins = twins && valid && (i == 0 || got.seq == best.seq)
+		if valid && (!ok || got.seq > best.seq) {
 			best, ok = got, true
 		}
 	}
@@ -143,7 +146,7 @@ func openMeta(fsys vfs.FS, dir string) (m *metaFile, found bool, err error) {
 		f.Close()
 		return nil, false, corrupt(dir+"/"+metaName, 0, "neither of its two copies is whole")
 	}
-	return &metaFile{f: f, cur: best}, true, nil
+	return &metaFile{f: f, cur: best, twins: twins}, true, nil
 }
 
 // createMeta makes the meta file of a new log under a temporary name, so that
@@ -161,7 +164,7 @@ func createMeta(fsys vfs.FS, dir string, a Anchor, logStart int64) (*metaFile, e
 	if err != nil {
 		return nil, fmt.Errorf("open meta: %w", err)
 	}
-	return &metaFile{f: f, cur: m}, nil
+	return &metaFile{f: f, cur: m, twins: true}, nil
 }
 
 // write makes anchor, log start and cut durable.

@@ -42,6 +42,11 @@ func (l *Log) open() error {
 		return err
 	}
 	m := l.meta.cur
+	if !l.meta.twins { // what is acted on must be on disk, not only in the memory of the system
+		if err := l.meta.write(m.anchor, m.logStart, m.cut); err != nil {
+			return err
+		}
+	}
 	if err := l.removeSegmentFiles(func(base int64) bool {
 		return base < m.anchor.NextOffset || m.cut.index != 0 && base > m.cut.base
 	}); err != nil {

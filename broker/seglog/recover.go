@@ -15,8 +15,16 @@ import (
 // whose entry is not whole means damage. What is whole but has no slot was
 // written and perhaps never acknowledged: it stays, as raft allows. What follows
 // the last whole entry is an unfinished write and goes.
+//
+// The bytes of such an entry are written once more: when the write failed in
+// this life of the system, what is read here may be in memory only, marked as
+// written by the sync that failed.
 func (l *Log) recover(s *segment, f *files) error {
-	if err := s.rebuild(f); err != nil {
+	sure, err := s.rebuild(f)
+	if err != nil {
+		return err
+	}
+	if err := s.rewriteFrom(sure, f); err != nil {
 		return err
 	}
 	dropped, err := trim(f.log, s.sum.logSize)
@@ -30,6 +38,9 @@ func (l *Log) recover(s *segment, f *files) error {
 	if err := s.rewriteSlots(f.rix); err != nil {
 		return err
 	}
+	if err := l.cfg.FS.SyncDir(l.cfg.Dir); err != nil { // the segment's making may have been cut short before its names were durable
+		return fmt.Errorf("recover segment: %w", err)
+	}
 	s.filled = s.sum.logSize
 	l.activate(s, f)
 	l.cfg.OnEvent(Recovered{
@@ -39,24 +50,42 @@ func (l *Log) recover(s *segment, f *files) error {
 }
 
 // rebuild reads a segment through and makes slots and summary anew, without
-// changing its files.
-func (s *segment) rebuild(f *files) error {
+// changing its files. It returns how many of the entries had a slot.
+func (s *segment) rebuild(f *files) (sure int, err error) {
 	acked, err := readAckedSlots(f.rix)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	internal, err := readInternal(f.data)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	batches, err := scanBatches(f.log, s.head)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	s.sum = newSegment(s.fs, "", s.head).sum
 	s.mem, s.times = []slot{}, newTimeIndex()
 	s.merge(internal, batches)
-	return s.compare(acked)
+	return len(acked), s.compare(acked)
+}
+
+// rewriteFrom writes the entries from slot n on to where they are.
+func (s *segment) rewriteFrom(n int, f *files) error {
+	for _, sl := range s.mem[n:] {
+		to, size := f.log, int64(sl.size)
+		if !sl.batch() {
+			to, size = f.data, recordHeader+int64(sl.size)
+		}
+		b := make([]byte, size)
+		if read, err := to.ReadAt(b, int64(sl.pos)); err != nil && !(errors.Is(err, io.EOF) && read == len(b)) {
+			return fmt.Errorf("read segment: %w", err)
+		}
+		if _, err := to.WriteAt(b, int64(sl.pos)); err != nil {
+			return fmt.Errorf("write again what may not be on disk: %w", err)
+		}
+	}
+	return nil
 }
 
 // readAckedSlots reads slots up to the first that is not whole.

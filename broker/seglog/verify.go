@@ -88,7 +88,7 @@ func (l *Log) verifySegment(base int64, want rixHead, r *Report) (*segment, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := s.rebuild(f); err != nil {
+	if _, err := s.rebuild(f); err != nil {
 		return nil, err
 	}
 	if sealed {
