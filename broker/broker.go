@@ -69,6 +69,8 @@ type engineStore interface {
 	open(spec engineSpec) (engine, error)
 	// remove deletes what a closed engine has stored, in spec.Dir and elsewhere.
 	remove(spec engineSpec) error
+	// space says why no records are taken for want of room, nil while they are.
+	space() error
 	// Close is called after all engines are closed.
 	Close() error
 }
@@ -164,9 +166,13 @@ func (b *Broker) Close() error {
 	return errors.Join(append(errs, b.engines.Close())...)
 }
 
-// Failed lists the partitions that do not serve because of an error, or that can't be read everywhere, for the node's health.
+// Failed lists the partitions that do not serve because of an error, or that can't be read everywhere, and a disk without room for
+// records, for the node's health.
 func (b *Broker) Failed() []error {
 	var failed []error
+	if err := b.engines.space(); err != nil {
+		failed = append(failed, fmt.Errorf("no records are taken: %w", err))
+	}
 	for _, t := range b.view.Load().Topics {
 		for _, p := range t.Partitions {
 			if err := p.(*partition).trouble(); err != nil {

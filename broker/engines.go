@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -82,6 +83,11 @@ func (e *engines) open(spec engineSpec) (engine, error) {
 
 // remove deletes what a closed replica has stored in its directory and in the node's votes.
 func (e *engines) remove(spec engineSpec) error { return replica.Remove(e.config(spec)) }
+
+func (e *engines) space() error {
+	e.shared.WatchSpace(vfs.OS{}, e.cfg.DataDir, time.Now())
+	return e.shared.Space()
+}
 
 func (e *engines) config(spec engineSpec) replica.Config {
 	return replica.Config{

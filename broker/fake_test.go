@@ -40,6 +40,7 @@ type produced struct {
 type memories struct{}
 
 func (memories) remove(engineSpec) error { return nil }
+func (memories) space() error            { return nil }
 func (memories) Close() error            { return nil }
 func (memories) open(engineSpec) (engine, error) {
 	return &memory{epoch: 1, serving: true, sequences: make(map[int64]produced)}, nil
@@ -183,6 +184,8 @@ func (m *memory) SetLogStart(_ context.Context, offset int64) (int64, error) {
 func (m *memory) SizeBytes() int64                  { m.mu.Lock(); defer m.mu.Unlock(); return m.size }
 func (m *memory) Reconfigure(api.TopicConfig) error { return nil }
 func (m *memory) Err() error                        { return nil }
+func (m *memory) Readable() bool                    { return false }
+func (m *memory) Writable() error                   { return nil }
 func (m *memory) Damage() error                     { return nil }
 func (m *memory) Close() error                      { m.mu.Lock(); defer m.mu.Unlock(); m.closed = true; return nil }
 

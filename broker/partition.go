@@ -36,6 +36,10 @@ type engine interface {
 	Reconfigure(api.TopicConfig) error
 	// Err says why it has stopped by itself, nil while it runs.
 	Err() error
+	// Readable says that it can be read although it has stopped.
+	Readable() bool
+	// Writable tries whether the disk takes writes where the replica lives.
+	Writable() error
 	// Damage says what the first reader that met damaged records has found, nil while none did.
 	Damage() error
 	Close() error
@@ -65,7 +69,7 @@ type partition struct {
 	started  bool
 	closed   bool
 	err      error         // why it failed
-	settled  chan struct{} // closed when opening has ended, well or not
+	settled  chan struct{} // closed when the first opening has ended, well or not
 	watchers map[chan<- struct{}]struct{}
 	follows  sync.WaitGroup
 	stop     chan struct{}
@@ -97,10 +101,18 @@ func (p *partition) start() error {
 	p.mu.Unlock()
 	p.moved()
 
+	err := p.openEngine(spec)
+	p.follows.Add(1)
+	go p.keepOpen()
+	close(p.settled)
+	return err
+}
+
+// openEngine opens the replica and lets it be used. Errors are kept in err.
+func (p *partition) openEngine(spec engineSpec) error {
 	e, err := p.opener(spec)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	defer close(p.settled)
 	if err != nil {
 		if !p.closed {
 			p.phase = api.Failed
@@ -111,9 +123,11 @@ func (p *partition) start() error {
 	if p.spec.Config != spec.Config { // changed while it was being opened
 		p.apply(e, p.spec.Config)
 	}
+	p.err = nil
+	if !p.closed {
+		p.phase = api.Opening
+	}
 	p.engine.Store(&engineBox{e})
-	p.follows.Add(1)
-	go p.follow(e)
 	return nil
 }
 
@@ -136,23 +150,27 @@ func (p *partition) trouble() error {
 	return nil
 }
 
-// follow passes on what changes in the replica: to fetches that wait, and to everyone when it starts or stops to serve.
-func (p *partition) follow(e engine) {
-	defer p.follows.Done()
+// follow passes on what changes in the replica: to fetches that wait, and to everyone when it starts or stops to serve. It returns true
+// when the replica has stopped by itself and false when the partition is closed.
+func (p *partition) follow(e engine) (stopped bool) {
 	epoch, serving := int32(-1), false
 	for {
 		changed := e.Changed()
+		err := e.Err()
 		_, nowEpoch, nowServing := e.Leader()
-		if nowServing != serving || nowEpoch != epoch {
+		if nowServing != serving || nowEpoch != epoch || err != nil {
 			epoch, serving = nowEpoch, nowServing
-			p.setServing(serving, e.Err())
+			p.setServing(serving, err)
 			p.moved()
 		}
 		p.wakeAll()
+		if err != nil {
+			return true
+		}
 		select {
 		case <-changed:
 		case <-p.stop:
-			return
+			return false
 		}
 	}
 }
@@ -261,10 +279,14 @@ var closedChan = func() chan struct{} { c := make(chan struct{}); close(c); retu
 func (r refused) Done() <-chan struct{}             { return closedChan }
 func (r refused) Result() (replica.Appended, error) { return replica.Appended{}, r.err }
 
-// Leader names this node for a partition that opens when it is asked for.
+// Leader names this node for a partition that opens when it is asked for, and for one that takes no writes and can be read.
 func (p *partition) Leader() (nodeID, epoch int32, serving bool) {
 	if e := p.engine.Load(); e != nil {
-		return e.Leader()
+		nodeID, epoch, serving = e.Leader()
+		if !serving && e.Readable() {
+			return p.nodeID, epoch, true
+		}
+		return nodeID, epoch, serving
 	}
 	if p.Phase() == api.Closed {
 		return p.nodeID, -1, false

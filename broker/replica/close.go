@@ -20,6 +20,7 @@ func (r *Replica) Close() error {
 func (r *Replica) close() error {
 	err := fmt.Errorf("%w: it was closed", ErrStopped)
 	clean := r.stopped.CompareAndSwap(nil, &err)
+	r.readable.Store(false)
 	r.cancel(err)
 	r.wg.Wait() // nothing new is proposed from here on
 	wait := time.NewTimer(closeWait)

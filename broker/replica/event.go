@@ -1,6 +1,10 @@
 package replica
 
-import "github.com/weir-analytics/weir/broker/seglog"
+import (
+	"errors"
+
+	"github.com/weir-analytics/weir/broker/seglog"
+)
 
 // Event is a rare and important thing that happened to a replica. Those of its
 // log come wrapped in a Log. All are written to the program's log as well.
@@ -51,7 +55,11 @@ func (r *Replica) report(e Event) {
 	case LeaderChanged:
 		log.Debug("leadership changed", "term", e.Epoch, "serving", e.Serving)
 	case Stopped:
-		log.Error("the partition has stopped and refuses to be read or written; nothing was deleted. Check the disk, then restart", "err", e.Err)
+		if errors.Is(e.Err, ErrCorrupt) {
+			log.Error("the partition is damaged and refuses to be read or written; nothing was deleted. Restore it while the node is stopped", "err", e.Err)
+		} else {
+			log.Error("the partition has stopped after a failed write and takes nothing until it was opened again; nothing was deleted", "err", e.Err)
+		}
 	case Damaged:
 		log.Error("stored records of the partition are damaged: readers stop there, until the file was restored while the node is stopped", "err", e.Err)
 	case StartMoved:

@@ -70,6 +70,13 @@ func checkAcked(t *testing.T, mem *vfs.Mem, yes, no []string, what string) {
 	}
 	defer r.Close()
 	waitFor(t, r, what+": leadership", func() bool { _, _, serving := r.Leader(); return serving })
+	checkValues(t, r, yes, no, what)
+	put(t, r, batchOf(t, "more"))
+}
+
+// checkValues finds each acknowledged value once and none that was refused.
+func checkValues(t *testing.T, r *Replica, yes, no []string, what string) {
+	t.Helper()
 	have := map[string]int{}
 	for _, v := range values(t, r) {
 		have[v]++
@@ -84,7 +91,6 @@ func checkAcked(t *testing.T, mem *vfs.Mem, yes, no []string, what string) {
 			t.Fatalf("%s: record %q is there although it was refused", what, v)
 		}
 	}
-	put(t, r, batchOf(t, "more"))
 }
 
 // Whatever operation of the disk fails, once or for good: no panic, no hang,

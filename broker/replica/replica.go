@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 	"golang.org/x/sync/semaphore"
@@ -32,6 +33,7 @@ type Replica struct {
 	lastStable    atomic.Int64 // never above highWatermark
 	lead          atomic.Pointer[leadership]
 	stopped       atomic.Pointer[error] // set once, when the replica ends
+	readable      atomic.Bool           // it stopped after a failed write, and can still be read
 	damaged       atomic.Pointer[error] // set once, by the first reader that met damage
 
 	mu      sync.Mutex
@@ -93,6 +95,44 @@ func (r *Replica) Err() error {
 	return nil
 }
 
+// Readable says whether a replica that has stopped by itself can still be read:
+// after a failed write what was committed before is whole, and as the only
+// voter there is nobody who could have committed more.
+func (r *Replica) Readable() bool { return r.readable.Load() }
+
+// probeBytes is what Writable writes: a few times what opening the partition
+// again writes besides its checkpoint.
+const probeBytes = 1 << 20
+
+// Writable tries whether the disk takes writes in the partition's directory. It
+// leaves nothing behind.
+func (r *Replica) Writable() error {
+	r.cfg.Shared.WatchSpace(r.cfg.FS, r.cfg.Dir, time.Now())
+	if err := r.cfg.Shared.Space(); err != nil {
+		return fmt.Errorf("%w: %w", ErrDiskFull, err)
+	}
+	name := r.cfg.Dir + "/probe"
+	f, err := r.cfg.FS.Create(name)
+	if err != nil {
+		return fmt.Errorf("try the disk: %w", err)
+	}
+	_, err = f.WriteAt(make([]byte, probeBytes), 0)
+	if err == nil {
+		err = f.SyncData()
+	}
+	if err = errors.Join(err, f.Close(), r.cfg.FS.Remove(name)); err != nil {
+		return fmt.Errorf("try the disk: %w", err)
+	}
+	return nil
+}
+
+func (r *Replica) readErr() error {
+	if r.readable.Load() {
+		return nil
+	}
+	return r.Err()
+}
+
 // Damage returns what the first reader that met damaged records has found, nil
 // while none did. Readers of anything else are served.
 func (r *Replica) Damage() error {
@@ -104,7 +144,8 @@ func (r *Replica) Damage() error {
 
 // Read returns whole batches from the one that holds offset on, up to maxBytes
 // but at least one, and only below the high watermark; nothing at the high
-// watermark itself. A read may end early, at the end of a segment.
+// watermark itself. A read may end early, at the end of a segment. A replica
+// that has stopped is read while Readable says so.
 func (r *Replica) Read(offset int64, maxBytes int) ([]byte, error) {
 	return r.ReadBelow(offset, maxBytes, r.HighWatermark())
 }
@@ -112,7 +153,7 @@ func (r *Replica) Read(offset int64, maxBytes int) ([]byte, error) {
 // ReadBelow is Read with a lower limit, that of the last stable offset: between
 // that and the high watermark it returns nothing.
 func (r *Replica) ReadBelow(offset int64, maxBytes int, limit int64) ([]byte, error) {
-	if err := r.Err(); err != nil {
+	if err := r.readErr(); err != nil {
 		return nil, err
 	}
 	hw := r.HighWatermark()
@@ -148,7 +189,7 @@ func (r *Replica) readError(err error) error {
 
 // OffsetForTime returns the first committed record at or after ms.
 func (r *Replica) OffsetForTime(ms int64) (offset, timeMs int64, ok bool, err error) {
-	if err := r.Err(); err != nil {
+	if err := r.readErr(); err != nil {
 		return 0, 0, false, err
 	}
 	if offset, timeMs, ok, err = r.log.OffsetForTime(ms, r.HighWatermark()); err != nil {
@@ -159,7 +200,7 @@ func (r *Replica) OffsetForTime(ms int64) (offset, timeMs int64, ok bool, err er
 
 // MaxTimestamp returns the committed record with the newest time.
 func (r *Replica) MaxTimestamp() (offset, timeMs int64, ok bool, err error) {
-	if err := r.Err(); err != nil {
+	if err := r.readErr(); err != nil {
 		return 0, 0, false, err
 	}
 	if offset, timeMs, ok, err = r.log.MaxTimestamp(r.HighWatermark()); err != nil {
@@ -174,13 +215,15 @@ func (r *Replica) EpochEnd(epoch int32) (foundEpoch int32, endOffset int64) {
 	return r.log.EpochEnd(epoch, r.HighWatermark())
 }
 
-// fail stops the replica for good: nothing is written or read any more. It is
+// fail stops the replica for good: nothing is written any more, and nothing
+// read but by Readable. Whoever owns it closes it and may open it again. It is
 // called on input/output errors and damage, from any goroutine.
 func (r *Replica) fail(cause error) {
 	err := fmt.Errorf("%w: %w", ErrStopped, cause)
 	if !r.stopped.CompareAndSwap(nil, &err) {
 		return
 	}
+	r.readable.Store(!errors.Is(cause, ErrCorrupt) && r.logs.headsOnly.Load())
 	r.report(Stopped{Err: cause})
 	r.cancel(err)
 	close(r.dead)
