@@ -146,11 +146,15 @@ func (p *partition) say(hits int, err error) {
 	p.said, p.unsaid = now, 0
 }
 
+// settleFor is how long a batch of unknown outcome is offered to a log that refuses everything, to learn what became of it: a partition whose
+// disk failed for a moment is back within a second.
+const settleFor = 2 * time.Second
+
 // append tries until the batch is written, the partition is known to take nothing, or the time is over.
 func (p *partition) append(ctx context.Context, records []Record) (base int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.q.cfg.AppendTimeout)
 	defer cancel()
-	unknown := false
+	unknown, refused := false, time.Time{} // since when the log has been refusing
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
 		base, err := p.q.cfg.Appender.Append(ctx, p.q.cfg.Topic, p.number, records)
 		if err == nil {
@@ -159,6 +163,13 @@ func (p *partition) append(ctx context.Context, records []Record) (base int64, e
 		unknown = unknown || !errors.Is(err, ErrNotWritten)
 		if errors.Is(err, ErrRefused) && !unknown {
 			return 0, err
+		}
+		if !errors.Is(err, ErrRefused) {
+			refused = time.Time{}
+		} else if refused.IsZero() {
+			refused = time.Now()
+		} else if time.Since(refused) > settleFor {
+			return 0, errors.Join(ErrOutcomeUnknown, err)
 		}
 		timer := time.NewTimer(wait)
 		select {

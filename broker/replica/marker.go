@@ -95,7 +95,7 @@ type Aborted = seglog.Aborted
 // the order of their markers. It is complete up to the last stable offset.
 // ErrOffsetOutOfRange means that from was deleted.
 func (r *Replica) AbortedIn(from, to int64) ([]Aborted, error) {
-	if err := r.Err(); err != nil {
+	if err := r.readErr(); err != nil {
 		return nil, err
 	}
 	list, err := r.log.AbortedIn(from, to)
