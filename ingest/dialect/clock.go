@@ -3,7 +3,6 @@ package dialect
 import (
 	"errors"
 	"strconv"
-	"time"
 
 	"github.com/weir-analytics/weir/ingest/jsonscan"
 )
@@ -166,7 +165,12 @@ func daysIn(year, month int) int {
 	return 31
 }
 
-// daysSinceEpoch counts days from 1970-01-01 in the Gregorian calendar.
+// daysSinceEpoch counts days from 1970-01-01 in the Gregorian calendar. Years begin in March here, so that the leap day is the last one.
 func daysSinceEpoch(year, month, day int) int {
-	return int(time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Unix() / 86400)
+	if month <= 2 {
+		year--
+		month += 12
+	}
+	inYear := (153*(month-3)+2)/5 + day - 1
+	return year*365 + year/4 - year/100 + year/400 + inYear - 719468 // days from 0000-03-01 to 1970-01-01
 }

@@ -152,3 +152,11 @@ func BenchmarkClick(b *testing.B) {
 		}
 	}
 }
+
+func TestDaysAreCountedAsTheCalendarDoes(t *testing.T) {
+	for at := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC); at.Year() < 2800; at = at.AddDate(0, 0, 1) {
+		if got, want := daysSinceEpoch(at.Year(), int(at.Month()), at.Day()), int(at.Unix()/86400); got != want {
+			t.Fatalf("%s: got %d, want %d", at.Format(time.DateOnly), got, want)
+		}
+	}
+}

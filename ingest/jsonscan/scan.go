@@ -3,6 +3,7 @@ package jsonscan
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 )
 
 // MaxDepth bounds the nesting of objects and arrays. Real trackers nest three deep.
@@ -20,16 +21,23 @@ func Object(data []byte, member func(key []byte, v Value) error) (rest []byte, e
 		return data[s.pos:], nil
 	}
 	for {
-		key, err := s.key()
-		if err != nil {
+		key, v, ok := s.plainMember()
+		if !ok {
+			name, err := s.key()
+			if err != nil {
+				return nil, err
+			}
+			if v, err = s.value(1); err != nil {
+				return nil, err
+			}
+			key = name.Bytes()
+		}
+		if err := member(key, v); err != nil {
 			return nil, err
 		}
-		v, err := s.value(1)
-		if err != nil {
-			return nil, err
-		}
-		if err := member(key.Bytes(), v); err != nil {
-			return nil, err
+		if s.pos < len(data) && data[s.pos] == ',' {
+			s.pos++
+			continue
 		}
 		more, err := s.more('}')
 		if err != nil {
@@ -138,6 +146,41 @@ func (s *scanner) key() (Value, error) {
 	return key, nil
 }
 
+// plainMember reads a member as nearly all are: a name and a text, both without escapes, with at most one blank before each. Where the next
+// member is another one it leaves it to key and value, which know all of JSON and word the errors.
+func (s *scanner) plainMember() (key []byte, v Value, ok bool) {
+	data, i := s.data, s.pos
+	if i < len(data) && data[i] == ' ' {
+		i++
+	}
+	if i >= len(data) || data[i] != '"' {
+		return nil, v, false
+	}
+	i++
+	begin := i
+	for i < len(data) && data[i] != '"' && data[i] != '\\' && data[i] >= ' ' { // names are short
+		i++
+	}
+	if i+3 >= len(data) || data[i] != '"' || data[i+1] != ':' {
+		return nil, v, false
+	}
+	key = data[begin:i]
+	i += 2
+	if data[i] == ' ' {
+		i++
+	}
+	if data[i] != '"' {
+		return nil, v, false
+	}
+	i++
+	end := special(data, i)
+	if end >= len(data) || data[end] != '"' {
+		return nil, v, false
+	}
+	s.pos = end + 1
+	return key, Value{Kind: KindString, Raw: data[i:end]}, true
+}
+
 // more steps over a comma, or over the end of the object or array.
 func (s *scanner) more(end byte) (bool, error) {
 	s.space()
@@ -190,7 +233,7 @@ func (s *scanner) text() (Value, error) {
 	s.pos++
 	start := s.pos
 	escaped := false
-	for i := plain(s.data, start); i < len(s.data); i++ {
+	for i := special(s.data, start); i < len(s.data); i++ {
 		c := s.data[i]
 		if c == '"' {
 			s.pos = i + 1
@@ -206,7 +249,7 @@ func (s *scanner) text() (Value, error) {
 				}
 				return Value{}, s.fail("bad escape in text")
 			}
-			i = plain(s.data, i+n) - 1
+			i = special(s.data, i+n) - 1
 		} else if c < ' ' {
 			s.pos = i
 			return Value{}, s.fail("control character in text: write it as an escape")
@@ -216,18 +259,22 @@ func (s *scanner) text() (Value, error) {
 	return Value{}, s.fail("text is not closed")
 }
 
-// plain returns a position at or after i, up to which there is no quote, backslash or control character. It looks at eight bytes at a
-// time: in word, the high bit of a byte of the result is set when that byte is special, and possibly in bytes above the first such one.
-func plain(data []byte, i int) int {
+// special returns the position of the first quote, backslash or control character at or after i, the length of data when there is none. It
+// looks at eight bytes at a time: in found, the high bit of a byte is set when that byte is special, and possibly in bytes above the
+// first such one, so the lowest one counts.
+func special(data []byte, i int) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for i+8 <= len(data) {
 		word := binary.LittleEndian.Uint64(data[i:])
 		quote, slash := word^(ones*'"'), word^(ones*'\\')
-		special := (word-ones*' ')&^word | (quote-ones)&^quote | (slash-ones)&^slash
-		if special&highs != 0 {
-			break
+		found := ((word-ones*' ')&^word | (quote-ones)&^quote | (slash-ones)&^slash) & highs
+		if found != 0 {
+			return i + bits.TrailingZeros64(found)/8
 		}
 		i += 8
+	}
+	for i < len(data) && data[i] != '"' && data[i] != '\\' && data[i] >= ' ' {
+		i++
 	}
 	return i
 }

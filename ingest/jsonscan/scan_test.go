@@ -121,3 +121,21 @@ func BenchmarkClick(b *testing.B) {
 		_, _ = Object(data, func(key []byte, v Value) error { n += len(v.Raw); return nil })
 	}
 }
+
+// TestPlainMembersAreReadAsAllOthers: the short way gives what the long one gives, whatever stands between.
+func TestPlainMembersAreReadAsAllOthers(t *testing.T) {
+	for _, text := range []string{
+		`{"a":"1","b":"2"}`, `{"a": "1", "b": "2"}`, `{ "a" : "1" , "b":"2" }`, "{\n\t\"a\":\n\"1\",\n\"b\":\"2\"\n}", `{"\u0061":"1","b":"\u0032"}`,
+		`{"a":"1",  "b":  "2"}`,
+	} {
+		got, err := decode([]byte(text))
+		if err != nil || len(got) != 2 || got["a"].Text() != "1" || got["b"].Text() != "2" {
+			t.Errorf("%s: got %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{`{"a":"1",}`, `{"a":"1" "b":"2"}`, `{"a":"1","b"}`, `{"a":"1`, `{"a":`, `{"a"`, `{"a": `, `{"a": "`, "{\"a\":\"1\n\"}", "{\"a\n\":\"1\"}", `{"a":"1"`, `{"a":"\x"}`} {
+		if got, err := decode([]byte(text)); err == nil {
+			t.Errorf("%s was taken as %v", text, got)
+		}
+	}
+}
