@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-analytics/weir/ingest/bot"
 	"github.com/weir-analytics/weir/ingest/enrich"
+	"github.com/weir-analytics/weir/ingest/hit"
 	"github.com/weir-analytics/weir/ingest/pageurl"
 	"github.com/weir-analytics/weir/ingest/visitor"
 )
@@ -18,6 +19,7 @@ type agent struct {
 	sum     uint64
 	botKind string // "" for a person's
 	enrich.Agent
+	encoded []byte // of the fields above, for hit.Hit.SetAgent
 }
 
 // noAgent stands for a hit whose source has no field for the agent: nothing is known, so nothing is held against it.
@@ -32,7 +34,17 @@ func newAgent(text string) *agent {
 		a.Device = "bot"
 		a.Browser, a.BrowserVersion = bot.Name(text), ""
 	}
+	var h hit.Hit
+	a.set(&h)
+	a.encoded = h.EncodeAgent()
 	return a
+}
+
+// set puts what follows from the agent into a hit.
+func (a *agent) set(h *hit.Hit) {
+	h.Agent = a.text
+	h.Browser, h.BrowserVersion, h.OS, h.OSVersion, h.Device = a.Browser, a.BrowserVersion, a.OS, a.OSVersion, a.Device
+	h.SetAgent(a.encoded)
 }
 
 // agents remembers agents by their string, so that the rules run once per string and not once per hit. In real traffic a hundred

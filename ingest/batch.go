@@ -15,6 +15,7 @@ type batch struct {
 	err     error         // nil: committed
 	part    int32         // partition it was written to
 	next    int64         // offset behind its last record
+	counted int           // bytes of buf that the queue counts; guarded by partition.mu while the batch is filled
 }
 
 // entry is one hit in buf: it ends at end and starts where the one before it ends.
@@ -41,12 +42,10 @@ func (b *batch) release() {
 	b.buf, b.entries = nil, nil
 }
 
-// add encodes a hit and returns how many bytes it took.
-func (b *batch) add(h *hit.Hit) int {
-	before := len(b.buf)
+// add encodes a hit.
+func (b *batch) add(h *hit.Hit) {
 	b.buf = hit.Append(b.buf, h)
 	b.entries = append(b.entries, entry{end: len(b.buf), site: h.SiteID, ms: h.ReceivedMs})
-	return len(b.buf) - before
 }
 
 // records views the batch as records for the log; keys are the sites' numbers in decimal.

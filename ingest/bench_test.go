@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -27,6 +28,13 @@ func benchAgents() (agents []string) {
 }
 
 func benchAddress(i int) string { return fmt.Sprintf("81.%d.%d.%d", 2+i%3, i/250%250, 1+i%250) }
+
+// cpuTime returns how long this process has run. On a machine that others use it says more than the clock.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // never fails for oneself
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
 
 // nowhere is a ResponseWriter that keeps only its header.
 type nowhere struct{ header http.Header }
@@ -62,13 +70,14 @@ func BenchmarkClicks(b *testing.B) {
 	w := &nowhere{http.Header{}}
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
+	began := cpuTime()
 	for b.Loop() {
 		reader.Reset(body)
 		r.Body = nopCloser{reader}
 		clear(w.header)
 		f.handler.ServeHTTP(w, r)
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/lines, "ns/click")
+	b.ReportMetric(float64((cpuTime()-began).Nanoseconds())/float64(b.N)/lines, "cpu-ns/click")
 }
 
 // BenchmarkEvent is one page view, from the body to the log, of many connections.
@@ -78,6 +87,7 @@ func BenchmarkEvent(b *testing.B) {
 	body := []byte(`{"n":"pageview","u":"https://bench.example/pricing?page=17","d":"bench.example","r":"https://www.google.com/"}`)
 	b.ReportAllocs()
 	b.SetParallelism(32)
+	began := cpuTime()
 	b.RunParallel(func(pb *testing.PB) {
 		r, reader := benchRequest("/api/event", body)
 		r.Header.Set("Content-Type", "text/plain")
@@ -91,4 +101,5 @@ func BenchmarkEvent(b *testing.B) {
 			f.handler.ServeHTTP(w, r)
 		}
 	})
+	b.ReportMetric(float64((cpuTime()-began).Nanoseconds())/float64(b.N), "cpu-ns/hit")
 }

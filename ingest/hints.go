@@ -42,6 +42,7 @@ func applyHints(h *hit.Hit, header http.Header) {
 	if len(brands) == 0 {
 		return
 	}
+	h.SetAgent(nil)
 	if strings.Contains(brands[0], "HeadlessChrome") {
 		h.Bot, h.BotKind = true, bot.KindHeadless
 	}

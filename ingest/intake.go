@@ -111,8 +111,7 @@ func (t *intake) describe(h *hit.Hit, site state.Site, who visitor.Who, a *agent
 	if place.Country != "" || h.Country == "" {
 		h.Country, h.Region, h.City = place.Country, place.Region, place.City
 	}
-	h.Agent = a.text
-	h.Browser, h.BrowserVersion, h.OS, h.OSVersion, h.Device = a.Browser, a.BrowserVersion, a.OS, a.OSVersion, a.Device
+	a.set(h)
 	if botKind == "" {
 		botKind = a.botKind
 	}

@@ -49,14 +49,26 @@ func (p *partition) add(h *hit.Hit, failures uint64) (*batch, error) {
 		b = newBatch()
 		p.filling = b
 	}
-	size := b.add(h)
-	p.q.bytes.Add(int64(size))
+	b.add(h)
+	if len(b.buf)-b.counted >= countBytes {
+		p.count(b)
+	}
 	if len(b.buf) >= p.q.cfg.BatchBytes || len(b.entries) >= p.q.cfg.BatchHits {
 		p.full = append(p.full, b)
 		p.filling = nil
 		p.flush()
 	}
 	return b, nil
+}
+
+// countBytes is after how many bytes the queue counts them: the number is shared by all cores. Until then they are known to the batch alone, so
+// that the queue may hold so much more for each partition.
+const countBytes = 4 << 10
+
+// count lets the queue count what is in a batch. p.mu is held, or nobody adds to the batch any more.
+func (p *partition) count(b *batch) {
+	p.q.bytes.Add(int64(len(b.buf) - b.counted))
+	b.counted = len(b.buf)
 }
 
 // flush makes the run loop write what is queued. Until then only full batches are written, so that the hits of one request stay
@@ -119,17 +131,17 @@ func (p *partition) run(ctx context.Context, stop <-chan struct{}) {
 // write brings a batch into the log and tells those who wait for it.
 func (p *partition) write(ctx context.Context, b *batch) {
 	records := b.records()
-	size := int64(len(b.buf))
+	p.count(b)
 	begin := time.Now()
 	base, err := p.append(ctx, records)
 	if err == nil {
 		b.part, b.next = p.number, base+int64(len(records))
 		p.q.metrics.committed(len(records), time.Since(begin))
-		p.finish(b, size, nil)
+		p.finish(b, nil)
 		return
 	}
 	p.say(len(records), err)
-	p.fail(b, size, err)
+	p.fail(b, err)
 }
 
 // sayEvery is how often refused hits are logged: a partition that has stopped refuses every batch.
@@ -187,7 +199,7 @@ func (p *partition) append(ctx context.Context, records []Record) (base int64, e
 
 // fail ends a batch and all behind it: hits behind a gap must not be written, or a repeat of the hits in the gap would be taken for one
 // that was counted.
-func (p *partition) fail(b *batch, size int64, err error) {
+func (p *partition) fail(b *batch, err error) {
 	p.mu.Lock()
 	behind := p.full
 	if p.filling != nil {
@@ -196,14 +208,14 @@ func (p *partition) fail(b *batch, size int64, err error) {
 	p.full, p.filling = nil, nil
 	p.failures++
 	p.mu.Unlock()
-	p.finish(b, size, err)
+	p.finish(b, err)
 	for _, b := range behind {
-		p.finish(b, int64(len(b.buf)), ErrNotWritten)
+		p.finish(b, ErrNotWritten)
 	}
 }
 
-func (p *partition) finish(b *batch, size int64, err error) {
-	p.q.bytes.Add(-size)
+func (p *partition) finish(b *batch, err error) {
+	p.q.bytes.Add(-int64(b.counted))
 	b.err = err
 	b.release()
 	close(b.done)

@@ -127,6 +127,8 @@ type Hit struct {
 	ScrollPercent  int   `json:"scroll_percent,omitempty"`  // of an engagement: 1 to 100
 	EngagedMs      int64 `json:"engaged_ms,omitempty"`      // of an engagement
 	NonInteractive bool  `json:"non_interactive,omitempty"` // the event happened by itself: it does not end a bounce
+
+	agent []byte // see SetAgent
 }
 
 // Human reports whether the hit counts as a person's.

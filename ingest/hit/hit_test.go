@@ -1,6 +1,7 @@
 package hit
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -55,7 +56,7 @@ func TestEveryFieldSurvives(t *testing.T) {
 	want := full()
 	v := reflect.ValueOf(want)
 	for i := range v.NumField() {
-		if v.Field(i).IsZero() {
+		if v.Type().Field(i).IsExported() && v.Field(i).IsZero() {
 			t.Errorf("the test does not fill %s", v.Type().Field(i).Name)
 		}
 	}
@@ -210,5 +211,22 @@ func BenchmarkBorrow(b *testing.B) {
 	for b.Loop() {
 		var out Hit
 		_ = Borrow(buf, &out)
+	}
+}
+
+// TestSharedAgentsGiveTheSameBytes: fields that were encoded once are what each hit would have written.
+func TestSharedAgentsGiveTheSameBytes(t *testing.T) {
+	h := full()
+	h.Hints = nil
+	want := Append(nil, &h)
+	h.SetAgent(h.EncodeAgent())
+	if got := Append(nil, &h); !bytes.Equal(got, want) {
+		t.Errorf("got %x, want %x", got, want)
+	}
+	h.Hints = map[string]string{"sec-ch-ua-mobile": "?1"}
+	shared := Append(nil, &h)
+	h.SetAgent(nil)
+	if got := Append(nil, &h); !bytes.Equal(got, shared) {
+		t.Error("hints were lost")
 	}
 }
