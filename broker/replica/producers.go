@@ -52,7 +52,7 @@ func newProducer(epoch int16) *producer {
 // enter begins an epoch, if it is another one: its sequence numbers start anew.
 func (p *producer) enter(epoch int16) {
 	if p.epoch != epoch {
-		p.epoch, p.n = epoch, 0
+		p.epoch, p.n, p.recent = epoch, 0, [window]sent{}
 	}
 }
 

@@ -2,12 +2,17 @@ package replica
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/weir-analytics/weir/broker/record"
+	"github.com/weir-analytics/weir/broker/seglog"
 	"github.com/weir-analytics/weir/internal/vfs"
 )
 
@@ -192,4 +197,147 @@ func TestALateBatchDoesNotBeginATransaction(t *testing.T) {
 		t.Error("not open")
 	}
 	must(t, verified(inTxn(t, 1, 0, 2, 1), 0)) // open: whenever it was asked
+}
+
+func TestAProducerWithAnOpenTransactionIsNotForgotten(t *testing.T) {
+	n := newNode(t, vfs.NewMem(), "d")
+	c := newClock(1_700_000_000_000)
+	cfg := n.config(0)
+	cfg.Now = c.now
+	r := n.open(cfg)
+	put(t, r, inTxn(t, 1, 0, 0, 1)) // stays open
+	put(t, r, inTxn(t, 2, 0, 0, 1))
+	endTxn(t, r, mark(2, 1, true, 1)) // its epoch holds nothing but the marker
+	put(t, r, inTxn(t, 3, 0, 0, 1))
+	list := []expired{{1, 0, 0}, {3, 0, 2}}
+	c.add(30 * time.Hour)
+	must(t, r.proposeRetention(c.now()))
+	// A command that a leader made before the transaction began spares it too.
+	must(t, r.command(context.Background(), encodeForget(list)))
+	var ids []int64
+	for _, p := range r.Producers() {
+		ids = append(ids, p.ID)
+	}
+	slices.Sort(ids)
+	if !slices.Equal(ids, []int64{1, 3}) || r.LastStableOffset() != 0 {
+		t.Errorf("producers %v are known, last stable offset %d", ids, r.LastStableOffset())
+	}
+	endTxn(t, r, mark(1, 0, true, 1))
+	endTxn(t, r, mark(3, 0, true, 1))
+	c.add(30 * time.Hour)
+	must(t, r.proposeRetention(c.now()))
+	if got := r.Producers(); len(got) != 0 {
+		t.Errorf("%+v are still known", got)
+	}
+	put(t, r, inTxn(t, 1, 0, 77, 1)) // begins anew
+}
+
+// Deleting records inside of an open transaction does not end it, and readers of
+// committed records begin at the log start.
+func TestDeletedRecordsOfAnOpenTransaction(t *testing.T) {
+	n := newNode(t, vfs.NewMem(), "d")
+	cfg := n.config(0)
+	cfg.SegmentBytes = 300
+	r := n.open(cfg)
+	put(t, r, inTxn(t, 1, 0, 0, 2)) // 0, 1
+	for i := range 20 {
+		put(t, r, batchOf(t, fmt.Sprint(i)))
+	}
+	if _, err := r.SetLogStart(context.Background(), 10); err != nil {
+		t.Fatal(err)
+	}
+	must(t, r.retire())
+	if a := r.log.Bounds().Anchor; a.NextOffset < 5 {
+		t.Fatalf("anchor %+v is too low for the test", a)
+	}
+	check := func(r *Replica) {
+		t.Helper()
+		if got := r.LastStableOffset(); got != 10 {
+			t.Errorf("last stable offset %d, want the log start 10", got)
+		}
+		if !r.OpenTxn(1, 0) {
+			t.Error("the transaction is not open any more")
+		}
+		if b, err := r.ReadBelow(10, 1<<20, r.LastStableOffset()); err != nil || len(b) != 0 {
+			t.Errorf("%d bytes, %v", len(b), err)
+		}
+	}
+	check(r)
+	mem := n.fsys.(*vfs.Mem).Crash(nil)
+	list, err := listSaved(mem, cfg.Dir, ckptPrefix)
+	must(t, err)
+	for _, index := range list { // the state at the anchor alone
+		must(t, mem.Remove(cfg.Dir+"/"+savedName(ckptPrefix, index)))
+	}
+	m := newNode(t, mem, "d")
+	cfg = m.config(0)
+	cfg.SegmentBytes = 300
+	r = m.open(cfg)
+	waitFor(t, r, "log start", func() bool { return r.LogStart() == 10 })
+	check(r)
+	endTxn(t, r, mark(1, 0, false, 1)) // 22
+	if got, want := abortedIn(t, r, 10, 23), []Aborted{abort(1, 0, 22, 23)}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := r.LastStableOffset(); got != 23 {
+		t.Errorf("last stable offset %d, want 23", got)
+	}
+	// Once the marker is deleted too, nothing is left to say.
+	if _, err := r.SetLogStart(context.Background(), 23); err != nil {
+		t.Fatal(err)
+	}
+	must(t, r.retire())
+	if _, err := r.AbortedIn(10, 23); !errors.Is(err, ErrOffsetOutOfRange) {
+		t.Errorf("deleted offsets: got %v", err)
+	}
+	must(t, r.checkpoint())
+	names, err := mem.List(cfg.Dir)
+	must(t, err)
+	for _, name := range names {
+		if strings.HasSuffix(name, ".txnindex") {
+			t.Errorf("%s is left behind", name)
+		}
+	}
+}
+
+// savedV1 is a state of version 1 with one producer that sent two batches.
+const savedV1 = "57434b500001000000000000000000050000000000000002000000000000000d00000000000000030000000000000001000000000000000400000001" +
+	"630000000100000000000000050002020000000700000008000000000000000affffffffffffffff0000000900000009000000000000000c00000000" +
+	"000000054f580dcc"
+
+// Data directories of version 1, which knew no transactions, are read.
+func TestSavedStatesOfVersion1AreRead(t *testing.T) {
+	v1, err := hex.DecodeString(savedV1)
+	must(t, err)
+	s, err := parseSaved(v1, 99)
+	must(t, err)
+	want := newProducer(2)
+	want.n, want.last, want.lastMs, want.seenMs = 2, 12, 5, 99
+	want.recent[0], want.recent[1] = sent{7, 8, 10, -1}, sent{9, 9, 12, 5}
+	if s.index != 5 || s.term != 2 || s.next != 13 || s.logStart != 3 || string(s.config) != "c" || s.configIndex != 1 ||
+		s.lastStampMs != 4 || s.aborted != nil || !reflect.DeepEqual(s.producers, producers{5: want}) {
+		t.Errorf("got %+v, %+v", s, s.producers[5])
+	}
+	again, err := parseSaved(s.encode(), 99)
+	if err != nil || !reflect.DeepEqual(again, s) {
+		t.Errorf("got %+v, %v, want %+v", again, err, s)
+	}
+}
+
+func TestSavedStatesHoldTransactions(t *testing.T) {
+	s := &saved{
+		index: 5, term: 2, next: 30, config: []byte("c"), producers: producers{},
+		aborted: []seglog.AbortedSum{{Base: 0, Count: 3, CRC: 7}, {Base: 20, Count: 1, CRC: 9}},
+	}
+	st := stateOf(s)
+	st.data(record.Batch{Attributes: 16, ProducerID: 5, ProducerEpoch: 2, BaseOffset: 10, MaxTimestampMs: 3}, 9)
+	st.data(record.Batch{Attributes: 16, ProducerID: 6, BaseOffset: 12}, 9)
+	st.end(record.Batch{ProducerID: 6, ProducerEpoch: 1, BaseOffset: 13}, mark(6, 1, false, 4), 9)
+	got, err := parseSaved(s.encode(), 9)
+	if err != nil || !reflect.DeepEqual(got, s) {
+		t.Errorf("got %+v, %v, want %+v", got, err, s)
+	}
+	if open := stateOf(got).open; !reflect.DeepEqual(open, openTxns{{5, 10}}) {
+		t.Errorf("open: %v", open)
+	}
 }
