@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 
@@ -48,21 +49,27 @@ func (b *batch) add(h *hit.Hit) {
 	b.entries = append(b.entries, entry{end: len(b.buf), site: h.SiteID, ms: h.ReceivedMs})
 }
 
-// records views the batch as records for the log; keys are the sites' numbers in decimal.
-func (b *batch) records() []Record {
-	records := make([]Record, len(b.entries))
-	keys := make([]byte, 0, 8*len(b.entries))
+// recordSpace is what records needs; the run loop of a partition keeps it from batch to batch.
+type recordSpace struct {
+	records []Record
+	keys    []byte
+}
+
+// records views the batch as records for the log; keys are the sites' numbers in decimal. They last until the next call with this space.
+func (b *batch) records(space *recordSpace) []Record {
+	records, keys := space.records[:0], slices.Grow(space.keys[:0], 10*len(b.entries)) // enough, so that keys stay where they are
 	start := 0
 	var lastSite uint32
 	var lastKey []byte
-	for i, e := range b.entries {
+	for _, e := range b.entries {
 		if lastKey == nil || e.site != lastSite {
 			from := len(keys)
 			keys = strconv.AppendUint(keys, uint64(e.site), 10)
 			lastSite, lastKey = e.site, keys[from:len(keys):len(keys)]
 		}
-		records[i] = Record{Key: lastKey, Value: b.buf[start:e.end:e.end], TimestampMs: e.ms}
+		records = append(records, Record{Key: lastKey, Value: b.buf[start:e.end:e.end], TimestampMs: e.ms})
 		start = e.end
 	}
+	space.records, space.keys = records, keys
 	return records
 }

@@ -118,7 +118,9 @@ func allow(w http.ResponseWriter, r *http.Request, to *route) bool {
 	}
 	switch {
 	case r.Method == to.methods, strings.Contains(to.methods, r.Method) && r.Method != "":
-		h["Access-Control-Expose-Headers"] = exposed
+		if r.Header["Origin"] != nil {
+			h["Access-Control-Expose-Headers"] = exposed
+		}
 		return true
 	case r.Method == http.MethodHead:
 		if strings.HasPrefix(to.methods, http.MethodGet) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-analytics/weir/ingest/clientip"
 	"github.com/weir-analytics/weir/ingest/enrich"
+	"github.com/weir-analytics/weir/ingest/visitor"
 )
 
 // Ingest takes hits in. All methods are safe for concurrent use.
@@ -19,6 +20,7 @@ type Ingest struct {
 	clients *clientip.Resolver
 	places  *enrich.Places
 	agents  agents
+	days    visitor.Memory
 	proxies proxyWatch
 	siteIDs siteIDs
 	drops   *drops

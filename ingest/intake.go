@@ -18,11 +18,12 @@ import (
 type intake struct {
 	i           *Ingest
 	state       *state.State
-	days        *visitor.Days
+	days        visitor.Days
 	parts       []*partition
 	receivedMs  int64
 	waits       waits
 	touched     []bool // partitions with hits that are not flushed
+	touchedRoom [16]bool
 	bots        int
 	hits        int
 	lastVisitor uint64 // of the hit queued last
@@ -53,7 +54,11 @@ func (i *Ingest) newIntake(source string) (*intake, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &intake{i: i, state: s, days: visitor.NewDays(s), parts: parts, touched: make([]bool, len(parts)), receivedMs: i.cfg.Now().UnixMilli(), source: source}, nil
+	t := &intake{i: i, state: s, days: i.days.Days(s), parts: parts, receivedMs: i.cfg.Now().UnixMilli(), source: source}
+	if t.touched = t.touchedRoom[:]; len(parts) > len(t.touchedRoom) {
+		t.touched = make([]bool, len(parts))
+	}
+	return t, nil
 }
 
 // findSite looks a site up by name, and is fast for runs of the same name.
@@ -106,7 +111,7 @@ func (t *intake) describe(h *hit.Hit, site state.Site, who visitor.Who, a *agent
 	if h.TimeMs == 0 {
 		h.TimeMs = t.receivedMs
 	}
-	h.Visitor, h.VisitorNext = t.days.IDs(site, h.TimeMs, who)
+	h.Visitor, h.VisitorNext = t.days.IDs(&site, h.TimeMs, who)
 	place := t.i.places.Find(who.Addr)
 	if place.Country != "" || h.Country == "" {
 		h.Country, h.Region, h.City = place.Country, place.Region, place.City

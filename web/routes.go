@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
@@ -68,10 +69,15 @@ const schemaPath = "/schema/hit.proto"
 // handler puts all routes together.
 func (s *Server) handler() http.Handler {
 	root := chi.NewRouter()
-	root.Use(s.recoverPanic, middleware.GetHead)
-	for _, path := range s.cfg.CollectPaths { // answered by room ingest, with its own limits, counters and cross-origin rules
-		if path != schemaPath {
+	root.Use(middleware.GetHead)
+	collect := map[string]bool{} // answered by room ingest, with its own limits, counters and cross-origin rules
+	for _, path := range s.cfg.CollectPaths {
+		switch {
+		case path == schemaPath:
+		case strings.Contains(path, "{"):
 			root.Handle(path, s.cfg.Collect)
+		default:
+			collect[path] = true
 		}
 	}
 	root.Group(func(r chi.Router) {
@@ -87,7 +93,13 @@ func (s *Server) handler() http.Handler {
 		r.Handle("/api/*", http.HandlerFunc(s.noSuchPath))
 		r.Get("/*", s.dashboard)
 	})
-	return root
+	return s.recoverPanic(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if collect[r.URL.Path] { // most requests by far, so they pass no router
+			s.cfg.Collect.ServeHTTP(w, r)
+			return
+		}
+		root.ServeHTTP(w, r)
+	}))
 }
 
 func (s *Server) api(r chi.Router) {

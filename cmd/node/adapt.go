@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/weir-analytics/weir/broker"
 	"github.com/weir-analytics/weir/broker/record"
@@ -17,13 +18,20 @@ import (
 // appender lets ingest write to the log of this process.
 type appender struct{ broker *broker.Broker }
 
+// recordLists holds lists of records for reuse.
+var recordLists = sync.Pool{New: func() any { return new([]record.Record) }}
+
 // Append implements ingest.Appender.
 func (a appender) Append(ctx context.Context, topic string, partition int32, recs []ingest.Record) (int64, error) {
-	batch := make([]record.Record, len(recs))
+	list := recordLists.Get().(*[]record.Record)
+	batch := (*list)[:0]
 	for i, r := range recs {
-		batch[i] = record.Record{Key: r.Key, Value: r.Value, OffsetDelta: int32(i), TimestampMs: r.TimestampMs}
+		batch = append(batch, record.Record{Key: r.Key, Value: r.Value, OffsetDelta: int32(i), TimestampMs: r.TimestampMs})
 	}
 	base, err := a.broker.Append(ctx, topic, partition, batch)
+	clear(batch) // the bytes are the caller's again
+	*list = batch
+	recordLists.Put(list)
 	switch {
 	case err == nil:
 		return base, nil

@@ -35,17 +35,17 @@ func who(addr, agent string) Who {
 func TestOneVisitorHasOneIDADay(t *testing.T) {
 	days := NewDays(testState())
 	w := who("81.2.69.142", "Firefox")
-	morning, next := days.IDs(berlin, at(t, "2026-02-03T06:00:00+01:00"), w)
-	evening, _ := days.IDs(berlin, at(t, "2026-02-03T23:29:00+01:00"), w)
+	morning, next := days.IDs(&berlin, at(t, "2026-02-03T06:00:00+01:00"), w)
+	evening, _ := days.IDs(&berlin, at(t, "2026-02-03T23:29:00+01:00"), w)
 	if morning != evening || morning == 0 || next != 0 {
 		t.Errorf("%x and %x, next %x", morning, evening, next)
 	}
-	other, _ := days.IDs(state.Site{ID: 2, Timezone: "Europe/Berlin"}, at(t, "2026-02-03T06:00:00+01:00"), w)
+	other, _ := days.IDs(&state.Site{ID: 2, Timezone: "Europe/Berlin"}, at(t, "2026-02-03T06:00:00+01:00"), w)
 	if other == morning {
 		t.Error("two sites share an id")
 	}
 	for _, different := range []Who{who("81.2.69.143", "Firefox"), who("81.2.69.142", "Chrome"), {Name: "host.example"}, {Agent: AgentSum("Firefox")}} {
-		if got, _ := days.IDs(berlin, at(t, "2026-02-03T06:00:00+01:00"), different); got == morning {
+		if got, _ := days.IDs(&berlin, at(t, "2026-02-03T06:00:00+01:00"), different); got == morning {
 			t.Errorf("%+v has the same id", different)
 		}
 	}
@@ -54,8 +54,8 @@ func TestOneVisitorHasOneIDADay(t *testing.T) {
 func TestTheDayTurnsAtTheSitesMidnight(t *testing.T) {
 	days := NewDays(testState())
 	w := who("2001:218::1", "Firefox")
-	before, beforeNext := days.IDs(berlin, at(t, "2026-02-03T23:55:00+01:00"), w)
-	after, afterNext := days.IDs(berlin, at(t, "2026-02-04T00:01:00+01:00"), w)
+	before, beforeNext := days.IDs(&berlin, at(t, "2026-02-03T23:55:00+01:00"), w)
+	after, afterNext := days.IDs(&berlin, at(t, "2026-02-04T00:01:00+01:00"), w)
 	if before == after {
 		t.Error("the id did not change at midnight")
 	}
@@ -66,8 +66,8 @@ func TestTheDayTurnsAtTheSitesMidnight(t *testing.T) {
 		t.Error("a hit after midnight carries a second id")
 	}
 	auckland := state.Site{ID: 1, Timezone: "Pacific/Auckland"}
-	day3, _ := days.IDs(auckland, at(t, "2026-02-03T10:00:00Z"), w) // 23:00 in Auckland
-	day4, _ := days.IDs(auckland, at(t, "2026-02-03T11:30:00Z"), w)
+	day3, _ := days.IDs(&auckland, at(t, "2026-02-03T10:00:00Z"), w) // 23:00 in Auckland
+	day4, _ := days.IDs(&auckland, at(t, "2026-02-03T11:30:00Z"), w)
 	if day3 == day4 {
 		t.Error("the id did not change at midnight in Auckland")
 	}
@@ -76,16 +76,16 @@ func TestTheDayTurnsAtTheSitesMidnight(t *testing.T) {
 func TestDaysWithoutASaltAreDerived(t *testing.T) {
 	days := NewDays(testState())
 	w := who("81.2.69.142", "Firefox")
-	first, _ := days.IDs(berlin, at(t, "2015-05-17T10:05:00Z"), w)
-	second, _ := NewDays(testState()).IDs(berlin, at(t, "2015-05-17T12:05:00Z"), w)
-	otherDay, _ := days.IDs(berlin, at(t, "2015-05-18T10:05:00Z"), w)
+	first, _ := days.IDs(&berlin, at(t, "2015-05-17T10:05:00Z"), w)
+	second, _ := NewDays(testState()).IDs(&berlin, at(t, "2015-05-17T12:05:00Z"), w)
+	otherDay, _ := days.IDs(&berlin, at(t, "2015-05-18T10:05:00Z"), w)
 	if first != second || first == otherDay || first == 0 {
 		t.Errorf("%x, %x, %x", first, second, otherDay)
 	}
 }
 
 func TestNobodyIsNoVisitor(t *testing.T) {
-	if a, b := NewDays(testState()).IDs(berlin, at(t, "2026-02-03T23:55:00+01:00"), Who{}); a != 0 || b != 0 {
+	if a, b := NewDays(testState()).IDs(&berlin, at(t, "2026-02-03T23:55:00+01:00"), Who{}); a != 0 || b != 0 {
 		t.Errorf("%x, %x", a, b)
 	}
 }
@@ -124,7 +124,7 @@ func TestNothingIsAllocatedPerHit(t *testing.T) {
 	w := who("81.2.69.142", "Firefox")
 	ms := at(t, "2026-02-03T06:00:00+01:00")
 	if n := testing.AllocsPerRun(100, func() {
-		days.IDs(berlin, ms, w)
+		days.IDs(&berlin, ms, w)
 		Partition(Key{1}, 1, w, 8)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
@@ -136,7 +136,7 @@ func BenchmarkIDs(b *testing.B) {
 	w := who("81.2.69.142", "Firefox")
 	b.ReportAllocs()
 	for b.Loop() {
-		days.IDs(berlin, 1770109257000, w)
+		days.IDs(&berlin, 1770109257000, w)
 		Partition(Key{1}, 1, w, 8)
 	}
 }
