@@ -22,7 +22,6 @@ const (
 	cacheForEver  = "public, max-age=31536000, immutable"
 	cacheAnHour   = "public, max-age=3600, stale-while-revalidate=86400"
 	cacheValidate = "no-cache"
-	trackerFile   = "js/weir.js"
 	indexFile     = "index.html"
 )
 
@@ -112,26 +111,22 @@ func looksLikeFile(name string) bool {
 	return !strings.Contains(name, "/") && slices.Contains(fileLike, path.Ext(name))
 }
 
-// otherScript answers the paths that snippets of other trackers ask for, with ours, and leaves the rest to the dashboard.
-func (s *Server) otherScript(w http.ResponseWriter, r *http.Request) {
-	if s.cfg.IsTracker(r.URL.Path) {
-		s.tracker(w, r)
+// tracker answers the snippet's script, which pages of any site load, under our names and those of other trackers.
+func (s *Server) tracker(w http.ResponseWriter, r *http.Request) {
+	name := s.cfg.TrackerFile(r.URL.Path)
+	if name == "" {
+		http.Error(w, "there is no such script; docs/tracker.md lists the options that a name can have", http.StatusNotFound)
 		return
 	}
-	s.dashboard(w, r)
-}
-
-// tracker answers the snippet's script, which pages of any site load.
-func (s *Server) tracker(w http.ResponseWriter, r *http.Request) {
 	files, err := s.files()
-	if err != nil || files[trackerFile] == nil {
+	if err != nil || files[name] == nil {
 		http.Error(w, "this weir was built without its tracker script: run \"make build\"", http.StatusNotFound)
 		return
 	}
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
-	files[trackerFile].serve(w, r, cacheAnHour)
+	files[name].serve(w, r, cacheAnHour)
 }
 
 // files returns the assets, read anew in development.

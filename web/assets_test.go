@@ -31,6 +31,8 @@ func TestDashboardFiles(t *testing.T) {
 		{"/js/weir.js", nil, 200, cacheAnHour, "// tracker"},
 		{"/js/script.js", nil, 200, cacheAnHour, "// tracker"},
 		{"/js/plausible.js", nil, 200, cacheAnHour, "// tracker"},
+		{"/js/weir.404.js", nil, 200, cacheAnHour, "// with options"},
+		{"/js/other.js", nil, 404, "", "no such script"},
 		{"/assets/gone.js", nil, 404, "", "no such file"},
 		{"/favicon.ico", nil, 404, "", "no such file"},
 		{"/../../etc/passwd", nil, 200, cacheValidate, "<title>weir"},

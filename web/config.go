@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -77,8 +78,8 @@ type Config struct {
 	Assets     fs.FS        // the built dashboard; nil when it is not in this binary
 	Dev        bool         // read assets anew for each request
 
-	CollectPaths []string               // the routes that Collect answers, as patterns of chi
-	IsTracker    func(path string) bool // whether a path below /js/ beside our own two is answered with the tracker
+	CollectPaths []string                 // the routes that Collect answers, as patterns of chi
+	TrackerFile  func(path string) string // the file of Assets that answers a path below /js/; "" for none
 
 	// Started is closed once Controller shows what the cluster agreed on; until then the API answers 503. nil stands for one that is closed.
 	Started     <-chan struct{}
@@ -96,8 +97,9 @@ type Config struct {
 func Default() Config {
 	return Config{
 		Listen: ":8080", MaxConns: 10_000,
-		CollectPaths: []string{"/api/event", "/api/clicks", "/p.gif"}, IsTracker: func(string) bool { return false },
-		Client: peer, Now: time.Now, Status: func() Status { return Status{} },
+		CollectPaths: []string{"/api/event", "/api/clicks", "/p.gif"},
+		TrackerFile:  func(path string) string { return strings.TrimPrefix(path, "/") },
+		Client:       peer, Now: time.Now, Status: func() Status { return Status{} },
 	}
 }
 

@@ -194,7 +194,9 @@ func newNode(t *testing.T, change ...func(*Config)) *node {
 	t.Helper()
 	n := &node{ctl: newFakeController(), rollup: &fakeRollup{changed: make(chan struct{}, 1)}, importer: &fakeImporter{}, logged: &strings.Builder{}}
 	cfg := Default()
-	cfg.IsTracker = func(path string) bool { return path == "/js/plausible.js" }
+	cfg.TrackerFile = func(path string) string {
+		return map[string]string{"/js/weir.js": "js/weir.js", "/js/plausible.js": "js/weir.js", "/js/weir.404.js": "js/weir.all.js", "/js/script.js": "js/weir.js"}[path]
+	}
 	cfg.Listen, cfg.DataDir = "127.0.0.1:0", t.TempDir()
 	cfg.Controller, cfg.Rollup, cfg.Importer = n.ctl, n.rollup, n.importer
 	cfg.Collect = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -205,6 +207,7 @@ func newNode(t *testing.T, change ...func(*Config)) *node {
 		"index.html":           {Data: []byte("<!doctype html><title>weir</title>")},
 		"assets/app-abc123.js": {Data: []byte(strings.Repeat("console.log('weir');\n", 200))},
 		"js/weir.js":           {Data: []byte("// tracker\n")},
+		"js/weir.all.js":       {Data: []byte("// with options\n")},
 		"favicon.svg":          {Data: []byte("<svg xmlns='http://www.w3.org/2000/svg'/>")},
 	}
 	cfg.Registry = prometheus.NewRegistry()

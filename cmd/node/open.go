@@ -142,10 +142,7 @@ func (n *Node) openWeb() (*web.Server, error) {
 	cfg.Controller, cfg.Rollup, cfg.Importer = n.ctl, n.rollup, importer{n.ingest}
 	cfg.Collect, cfg.HitSchema = n.ingest.Handler(), []byte(hit.Schema())
 	cfg.CollectPaths = ingest.Paths()
-	cfg.IsTracker = func(path string) bool {
-		_, ok := dialect.PlausibleScript(path)
-		return ok
-	}
+	cfg.TrackerFile = dialect.TrackerFile
 	cfg.Dev = n.cfg.Dev
 	if assets, built := dashboards.Assets(); built {
 		cfg.Assets = assets

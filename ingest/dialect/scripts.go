@@ -2,33 +2,45 @@ package dialect
 
 import "strings"
 
-// scriptParts are the parts that names of Plausible's scripts are made of: script.hash.outbound-links.js asks for two of them.
+// Files of the tracker, as the build names them.
+const (
+	trackerCore = "js/weir.js"
+	trackerAll  = "js/weir.all.js"
+)
+
+// scriptParts are the options that names of scripts are made of: weir.outbound-links.404.js asks for two. Those of Plausible's scripts are
+// among them; some of these (compat, exclusions, local, pageview-props, revenue) need no asking here, and are taken all the same.
 var scriptParts = map[string]bool{
-	"compat": true, "exclusions": true, "file-downloads": true, "hash": true, "local": true, "manual": true, "outbound-links": true,
-	"pageview-props": true, "pageleave": true, "revenue": true, "tagged-events": true,
+	"404": true, "all": true, "compat": true, "dnt": true, "engagement": true, "exclusions": true, "file-downloads": true, "hash": true, "local": true,
+	"manual": true, "outbound-links": true, "pageleave": true, "pageview-props": true, "revenue": true, "tagged-events": true,
 }
 
-// PlausibleScript reports whether a path is one under which pages load Plausible's script, and which parts its name asks for: /js/script.js,
-// /js/plausible.js, /js/script.hash.manual.js, /js/pa-XXXX.js.
-func PlausibleScript(path string) (parts []string, ok bool) {
+// TrackerFile returns the file of the tracker that answers a path, "" for none: the core for /js/weir.js and for the names that Plausible's
+// script has (/js/script.js, /js/plausible.js, /js/analytics.js, /js/pa-XXXX.js), and the one with all options where the name asks for some.
+func TrackerFile(path string) string {
 	name, found := strings.CutPrefix(path, "/js/")
 	name, isScript := strings.CutSuffix(name, ".js")
 	if !found || !isScript || len(name) > 200 {
-		return nil, false
+		return ""
 	}
-	if id, ok := strings.CutPrefix(name, "pa-"); ok {
-		return nil, isScriptID(id)
+	if id, ok := strings.CutPrefix(name, "pa-"); ok && isScriptID(id) {
+		return trackerCore
 	}
 	words := strings.Split(name, ".")
-	if words[0] != "script" && words[0] != "plausible" && words[0] != "analytics" {
-		return nil, false
+	switch words[0] {
+	case "weir", "script", "plausible", "analytics":
+	default:
+		return ""
+	}
+	if len(words) == 1 {
+		return trackerCore
 	}
 	for _, word := range words[1:] {
 		if !scriptParts[word] {
-			return nil, false
+			return ""
 		}
 	}
-	return words[1:], true
+	return trackerAll
 }
 
 func isScriptID(id string) bool {

@@ -8,14 +8,16 @@ import (
 	"github.com/weir-analytics/weir/ingest/hit"
 )
 
-func TestNamesOfPlausiblesScripts(t *testing.T) {
-	for path, want := range map[string]int{
-		"/js/script.js": 0, "/js/plausible.js": 0, "/js/script.hash.outbound-links.js": 2, "/js/pa-AbC_9-x.js": 0,
-		"/js/other.js": -1, "/js/script.nothing.js": -1, "/script.js": -1, "/js/pa-.js": -1, "/js/script": -1, "/js/pa-<x>.js": -1,
+func TestNamesOfScripts(t *testing.T) {
+	for path, want := range map[string]string{
+		"/js/weir.js": trackerCore, "/js/script.js": trackerCore, "/js/plausible.js": trackerCore, "/js/analytics.js": trackerCore,
+		"/js/pa-AbC_9-x.js": trackerCore, "/js/weir.all.js": trackerAll, "/js/weir.outbound-links.404.engagement.js": trackerAll,
+		"/js/script.hash.outbound-links.js": trackerAll, "/js/plausible.compat.local.manual.js": trackerAll,
+		"/js/other.js": "", "/js/script.nothing.js": "", "/js/weir..js": "", "/script.js": "", "/js/pa-.js": "", "/js/script": "", "/js/pa-<x>.js": "",
+		"/js/../js/weir.js": "",
 	} {
-		parts, ok := PlausibleScript(path)
-		if ok != (want >= 0) || ok && len(parts) != want {
-			t.Errorf("%s: got %v, %v", path, parts, ok)
+		if got := TrackerFile(path); got != want {
+			t.Errorf("%s: got %q, want %q", path, got, want)
 		}
 	}
 }

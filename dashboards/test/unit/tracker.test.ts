@@ -2,14 +2,19 @@
 import { readFileSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { buildTracker, limitBytes } from '../../scripts/tracker.mjs';
+import { buildTracker, limits } from '../../scripts/tracker.mjs';
 
-let code = '';
+let built: Record<string, { code: string; gz: number }> = {};
 beforeAll(async () => {
-  const built = await buildTracker(new URL('../../', import.meta.url));
-  code = built.code ?? '';
-  expect(built.gz).toBeLessThanOrEqual(limitBytes);
-  expect(readFileSync(new URL('../../dist/js/weir.js', import.meta.url), 'utf8').trim()).toBe(code);
+  built = await buildTracker(new URL('../../', import.meta.url));
+});
+
+it('weighs little, and is what the build has', () => {
+  expect(limits).toEqual({ 'weir.js': 1000, 'weir.all.js': 2000 });
+  for (const [name, limit] of Object.entries(limits)) {
+    expect(built[name]!.gz).toBeLessThanOrEqual(limit);
+    expect(readFileSync(new URL(`../../dist/js/${name}`, import.meta.url), 'utf8')).toBe(built[name]!.code);
+  }
 });
 
 interface Setup {
@@ -23,7 +28,6 @@ interface Setup {
   answer?: () => Promise<{ status: number }>;
   prerendering?: boolean;
   before?: (win: Record<string, any>) => void;
-  keepalive?: boolean;
 }
 
 function open(setup: Setup = {}) {
@@ -41,30 +45,24 @@ function open(setup: Setup = {}) {
     querySelector: () => null,
     addEventListener: listen,
   };
-  class Request {}
-  if (setup.keepalive ?? true) Object.defineProperty(Request.prototype, 'keepalive', { get: () => true });
   const win: Record<string, any> = {
     document: doc,
     location,
     history: { pushState: go, replaceState: go },
-    navigator: { webdriver: setup.webdriver ?? false, sendBeacon: (url: string, body: string) => sent.push({ url, body: JSON.parse(body), options: 'beacon' }) },
+    navigator: { webdriver: setup.webdriver ?? false },
     localStorage: setup.local ?? {},
     sessionStorage: setup.session ?? {},
     console: { info: () => {} },
-    crypto: { getRandomValues: (array: Uint32Array) => array.map(() => Math.random() * 2 ** 32) },
     URL,
-    Request,
-    Uint32Array,
-    JSON,
     addEventListener: listen,
     fetch: (url: string, options: any) => {
-      sent.push({ url, body: JSON.parse(options.body), options });
+      sent.push({ url: String(url), body: JSON.parse(options.body), options });
       return (setup.answer ?? (async () => ({ status: 202 })))();
     },
   };
   win.window = win;
   setup.before?.(win);
-  runInNewContext(code, win);
+  runInNewContext(built['weir.js']!.code, win);
   return { win, sent, location, fire: (type: string, event: any = {}) => listeners[type]?.forEach((run) => run(event)) };
 }
 
@@ -76,7 +74,7 @@ describe('a page view', () => {
     expect(sent[0]!.options).toMatchObject({ method: 'POST', keepalive: true, credentials: 'omit' });
     expect(sent[0]!.options.headers).toBeUndefined();
     expect(sent[0]!.body).toMatchObject({ n: 'pageview', u: 'https://example.com/a', d: 'example.com', r: 'https://news.example/', v: 1 });
-    expect(sent[0]!.body.id).toMatch(/^\d+(-\d+){3}$/);
+    expect(sent[0]!.body.id).toMatch(/^\d{13}0\.\d{6,}$/);
   });
   it('follows a script that is served below a path of the site itself', () => {
     expect(open({ src: 'https://example.com/w/js/weir.js' }).sent[0]!.url).toBe('https://example.com/w/api/event');
@@ -85,9 +83,6 @@ describe('a page view', () => {
   it('reads the attribute of a Plausible snippet, and the host without any', () => {
     expect(open({ data: { domain: 'old.example' } }).sent[0]!.body.d).toBe('old.example');
     expect(open({ data: {} }).sent[0]!.body.d).toBe('example.com');
-  });
-  it('goes by beacon where fetch cannot outlive the page', () => {
-    expect(open({ keepalive: false }).sent[0]!.options).toBe('beacon');
   });
 });
 
@@ -109,11 +104,11 @@ describe('moving within a page', () => {
     expect(sent).toHaveLength(2);
     expect(sent[1]!.body).toMatchObject({ u: 'https://example.com/a#/cart', h: 1 });
   });
-  it('counts a page that comes back whole', () => {
+  it('counts a page that comes back whole, and not again for where its visitor first came from', () => {
     const { sent, fire } = open();
     fire('pageshow', { persisted: false });
     fire('pageshow', { persisted: true });
-    expect(sent).toHaveLength(2);
+    expect(sent.map((hit) => hit.body.r)).toEqual(['https://news.example/', 'https://example.com/a']);
   });
   it('is left to the page with data-manual', () => {
     const { win, sent } = open({ data: { site: 'example.com', manual: '' } });
@@ -135,10 +130,32 @@ describe('custom events', () => {
     expect(sent.map((hit) => hit.body.n)).toEqual(['pageview', 'Early']);
     expect(sent[1]!.body.p).toEqual({ a: 1 });
   });
+  it('may be called as on a page of Plausible, with what waits there', () => {
+    const q = [['Early'], ['pageview', { url: 'https://example.com/virtual' }]];
+    const { win, sent } = open({ before: (win) => (win.plausible = Object.assign(() => {}, { q })) });
+    win.plausible('Late');
+    expect(sent.map((hit) => hit.body.n)).toEqual(['pageview', 'Early', 'pageview', 'Late']);
+  });
+  it('leave the script of Plausible alone when it is there too', () => {
+    const theirs = Object.assign(() => {}, { l: true });
+    const { win } = open({ before: (win) => (win.plausible = theirs) });
+    expect(win.plausible).toBe(theirs);
+  });
+  it('tell the page when they are answered, have failed, or are not sent', async () => {
+    const answers: unknown[] = [];
+    const callback = (answer: unknown) => answers.push(answer);
+    open().win.weir('A', { callback });
+    open({ answer: () => Promise.reject(new Error('offline')) }).win.weir('B', { callback });
+    open({ local: { plausible_ignore: 'true' } }).win.weir('C', { callback });
+    await new Promise((resolve) => setTimeout(resolve));
+    expect(answers).toEqual(expect.arrayContaining([{ status: 202 }, { error: new Error('offline') }, {}]));
+    expect(answers).toHaveLength(3);
+  });
 });
 
 describe('what is not counted', () => {
   it('is one\'s own visits', () => expect(open({ local: { weir_ignore: 'true' } }).sent).toHaveLength(0));
+  it('nor those that Plausible leaves out already', () => expect(open({ local: { plausible_ignore: 'true' } }).sent).toHaveLength(0));
   it('is a browser driven by a script', () => expect(open({ webdriver: true }).sent).toHaveLength(0));
   it('is a page that was prepared and never seen', () => {
     const { win, sent, fire } = open({ prerendering: true });
@@ -161,6 +178,18 @@ describe('what could not be sent', () => {
     expect(second.sent[0]!.body.id).toBe(first.sent[0]!.body.id);
     expect(open({ session }).sent).toHaveLength(1);
   });
+  it('waits from before it is sent, in case the page goes away first', () => {
+    const session: Record<string, string> = {};
+    const first = open({ session, answer: () => new Promise(() => {}) });
+    const second = open({ session });
+    expect(second.sent[0]!.body.id).toBe(first.sent[0]!.body.id);
+  });
+  it('is let go after half a day', () => {
+    const old = JSON.stringify({ id: `${Date.now() - 13 * 3600_000}0.5`, n: 'Old' });
+    const session: Record<string, string> = { weir: `${old}\n` };
+    expect(open({ session }).sent.map((hit) => hit.body.n)).toEqual(['pageview']);
+    expect(session.weir).not.toContain('Old');
+  });
   it('is kept when the server is busy, not when it refuses', async () => {
     for (const [status, kept] of [[503, 1], [429, 1], [400, 0], [202, 0]] as const) {
       const session: Record<string, string> = {};
@@ -174,7 +203,7 @@ describe('what could not be sent', () => {
     const { win } = open({ session, answer: async () => ({ status: 503 }) });
     for (let i = 0; i < 30; i++) win.weir(`E${i}`);
     await settle();
-    const kept = session.weir!.split('\n');
+    const kept = session.weir!.split('\n').filter(Boolean);
     expect(kept).toHaveLength(9);
     expect(JSON.parse(kept[8]!).n).toBe('E29');
   });
