@@ -105,10 +105,12 @@ func (c *collect) takeMatomo(query url.Values, token string) error {
 	if m.NeedsKey != "" && !c.speaks {
 		return &refused{refusal{http.StatusUnauthorized, m.NeedsKey, "is taken with a token only: send one of scope ingest as token_auth", reasonUnauthorized, site.ID}}
 	}
-	if m.Event.Said != nil && !c.speaks && m.Event.Said.IP == "" {
-		said := dialect.Said{TimeMs: m.Event.Said.TimeMs} // within the last day, as Matomo allows
-		m.Event.Said = &said
-		c.speaks = true
+	if m.Event.Said != nil && !c.speaks {
+		if over := c.i.siteLimited(site.ID); over != nil {
+			over.site = site.ID
+			return over
+		}
+		c.speaks = true // what needs no key with Matomo either: an agent, and a time within the last day
 	}
 	return c.take(&m.Event, site)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -344,6 +345,20 @@ func TestMatomoActionsAreEvents(t *testing.T) {
 		if w := f.send("GET", "/matomo.php?"+query, ""); w.Code != 400 && w.Code != 401 || !bytes.Equal(w.Body.Bytes(), dialect.MatomoGIF) || w.Header().Get("X-Weir-Dropped") == "" {
 			t.Errorf("%s: got %d, %v", query, w.Code, w.Header())
 		}
+	}
+}
+
+// TestServersReportWithoutAKey: the libraries of Umami and Matomo for servers show no key, and what they tell of people counts as people's.
+func TestServersReportWithoutAKey(t *testing.T) {
+	f := start(t, nil)
+	f.send("POST", "/api/send", `{"type":"event","payload":{"website":"shop.example.com","name":"order","data":{"total":12}}}`, "User-Agent", "Mozilla/5.0 Umami/v20.11.1")
+	f.send("GET", "/matomo.php?idsite=1&rec=1&url=https://shop.example.com/x&ua="+url.QueryEscape(chrome), "", "User-Agent", "")
+	hits := f.log.hits()
+	if len(hits) == 2 && hits[0].Name == "" { // they lie in two partitions
+		hits[0], hits[1] = hits[1], hits[0]
+	}
+	if len(hits) != 2 || hits[0].Bot || hits[0].Name != "order" || hits[1].Bot || hits[1].Browser != "Chrome" || hits[1].Agent != chrome {
+		t.Errorf("got %+v", hits)
 	}
 }
 

@@ -13,6 +13,10 @@ var otherClients = []string{
 	"apple", "itunes/", "spotify/", "instagram", "twitter", "snapchat", "reddit/", "vlc/", "duckduckgo", "chrome/", "vivaldi", "brave",
 }
 
+// isReporter reports whether a lower-case agent string is that of a library with which servers tell what people did on them, and which says
+// nothing else: "Mozilla/5.0 Umami/v20.11.1".
+func isReporter(lower string) bool { return strings.HasPrefix(lower, "mozilla/5.0 umami/v") }
+
 // isOtherClient reports whether a lower-case agent string that does not begin with Mozilla is a person's.
 func isOtherClient(lower string) bool {
 	for _, start := range otherClients {

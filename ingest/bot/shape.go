@@ -4,6 +4,9 @@ import "strings"
 
 // byShape judges a string that begins like a browser's and holds none of the words.
 func byShape(ua, lower string) string {
+	if isReporter(lower) {
+		return ""
+	}
 	if !hasEngine(lower) {
 		return KindUnlikely
 	}
