@@ -18,6 +18,8 @@ func (k backend) View() *api.View          { return k.b.view.Load() }
 func (k backend) Changed() <-chan struct{} { return k.b.changed.wait() }
 func (k backend) LogDir() string           { return filepath.Join(k.b.cfg.DataDir, "topics") }
 
+func (k backend) Access() api.AccessStore { return k.b.ctl }
+
 func (k backend) CreateTopic(ctx context.Context, spec state.TopicSpec) (state.Topic, error) {
 	return k.b.ctl.CreateTopic(ctx, spec)
 }

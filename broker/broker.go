@@ -19,7 +19,7 @@ import (
 
 // Controller is what the broker needs of the cluster state. raftfsm.Controller is one.
 type Controller interface {
-	State() *state.State
+	api.AccessStore           // State is one of its methods
 	Changed() <-chan struct{} // closed at the next change of State; taken before State
 	Ready() <-chan struct{}   // closed once State is what the cluster agreed on
 	CreateTopic(ctx context.Context, spec state.TopicSpec) (state.Topic, error)
@@ -31,14 +31,14 @@ type Controller interface {
 
 // Broker is the log of one node. Its methods may be called from any goroutine.
 type Broker struct {
-	cfg      Config
-	ctl      Controller
-	engines  engineStore
-	listener net.Listener
-	server   *wire.Server
-	groups   *group.Coordinator
-	metrics  *metrics
-	log      *slog.Logger
+	cfg       Config
+	ctl       Controller
+	engines   engineStore
+	listeners []wire.Listener
+	server    *wire.Server
+	groups    *group.Coordinator
+	metrics   *metrics
+	log       *slog.Logger
 
 	view    atomic.Pointer[api.View]
 	version uint64 // of the state that view shows; only follow uses it
@@ -48,7 +48,7 @@ type Broker struct {
 	readyOnce sync.Once
 }
 
-// Open binds the Kafka listener and opens no partition yet: connections wait until Run has done so.
+// Open binds the Kafka listeners and opens no partition yet: connections wait until Run has done so.
 func Open(cfg Config, ctl Controller) (*Broker, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -86,11 +86,29 @@ func open(cfg Config, ctl Controller, engines engineStore) (*Broker, error) {
 	if err := b.openServer(); err != nil {
 		return nil, err
 	}
-	var err error
-	if b.listener, err = net.Listen("tcp", cfg.Listen); err != nil {
-		return nil, fmt.Errorf("listen for Kafka clients on %s (choose another address with --kafka): %w", cfg.Listen, err)
+	if err := b.listen(); err != nil {
+		return nil, err
 	}
 	return b, nil
+}
+
+// listen binds all listeners or none.
+func (b *Broker) listen() error {
+	for _, l := range b.cfg.Listeners {
+		bound, err := net.Listen("tcp", l.Addr)
+		if err != nil {
+			b.unlisten()
+			return fmt.Errorf("listen for Kafka clients on %s (choose another address with --kafka): %w", l.Addr, err)
+		}
+		b.listeners = append(b.listeners, wire.Listener{Listener: bound, Name: l.Name, TLS: l.TLS, Login: l.Login})
+	}
+	return nil
+}
+
+func (b *Broker) unlisten() {
+	for _, l := range b.listeners {
+		l.Close()
+	}
 }
 
 // openServer puts groups, handlers and wire together.
@@ -127,27 +145,38 @@ func (b *Broker) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return b.follow(ctx) })
 	g.Go(func() error { return b.groups.Run(ctx) })
-	g.Go(func() error {
-		select {
-		case <-b.ready:
-			return b.server.Serve(ctx, wire.Listener{Listener: b.listener, Name: "PLAINTEXT"})
-		case <-ctx.Done():
-			return nil
-		}
-	})
+	for _, l := range b.listeners {
+		g.Go(func() error {
+			select {
+			case <-b.ready:
+				return b.server.Serve(ctx, l)
+			case <-ctx.Done():
+				return nil
+			}
+		})
+	}
 	return g.Wait()
 }
 
 // Ready is closed once every partition that the cluster state names is open or has failed, and clients are served.
 func (b *Broker) Ready() <-chan struct{} { return b.ready }
 
-// Addr is where Kafka clients are listened for.
-func (b *Broker) Addr() net.Addr { return b.listener.Addr() }
+// Addr is where Kafka clients are listened for, at the first listener.
+func (b *Broker) Addr() net.Addr { return b.listeners[0].Addr() }
+
+// Addrs is where Kafka clients are listened for, in the order of Config.Listeners.
+func (b *Broker) Addrs() []net.Addr {
+	var addrs []net.Addr
+	for _, l := range b.listeners {
+		addrs = append(addrs, l.Addr())
+	}
+	return addrs
+}
 
 // Close answers what is under way, then closes all partitions, which have everything on disk when it returns. It is called after Run
 // has returned.
 func (b *Broker) Close() error {
-	b.listener.Close()
+	b.unlisten()
 	errs := []error{b.server.Close()}
 	var wg sync.WaitGroup
 	var mu sync.Mutex

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -17,7 +18,8 @@ type Config struct {
 	DataDir  string // partitions live in DataDir/topics
 	NodeID   int32
 	ServerID string // of this node's data; a replica that lost its data gets another one
-	Listen   string // HOST:PORT of the Kafka listener
+	// Listeners are where Kafka clients come in; the first is the one that the node itself goes by.
+	Listeners []Listener
 
 	// FixedPartitions names topics whose number of partitions must not change.
 	FixedPartitions func(topic string) bool
@@ -30,9 +32,20 @@ type Config struct {
 	Log      *slog.Logger          // nil: nothing is logged
 }
 
+// Listener is one address where Kafka clients come in.
+type Listener struct {
+	Name  string      // unique in the node; clients of a name are told the addresses of that name
+	Addr  string      // HOST:PORT
+	TLS   *tls.Config // nil: plaintext
+	Login bool        // SASL
+}
+
+// Plaintext is a listener that asks nobody who he is.
+func Plaintext(addr string) Listener { return Listener{Name: "PLAINTEXT", Addr: addr} }
+
 // Default returns the configuration of a node that listens on loopback only.
 func Default() Config {
-	return Config{NodeID: 1, Listen: "127.0.0.1:9092", Wire: wire.Default(), API: api.Default(), Group: group.Default()}
+	return Config{NodeID: 1, Listeners: []Listener{Plaintext("127.0.0.1:9092")}, Wire: wire.Default(), API: api.Default(), Group: group.Default()}
 }
 
 // Validate names the first field out of its range.
@@ -40,8 +53,13 @@ func (c *Config) Validate() error {
 	if c.DataDir == "" {
 		return fmt.Errorf("data directory: none is given")
 	}
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
-		return fmt.Errorf("kafka listener %q: must be HOST:PORT: %w", c.Listen, err)
+	if len(c.Listeners) == 0 {
+		return fmt.Errorf("kafka listeners: there is none")
+	}
+	for _, l := range c.Listeners {
+		if _, _, err := net.SplitHostPort(l.Addr); err != nil {
+			return fmt.Errorf("kafka listener %q: must be HOST:PORT: %w", l.Addr, err)
+		}
 	}
 	if err := c.Wire.Validate(); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-analytics/weir/broker/api"
 	"github.com/weir-analytics/weir/broker/record"
 	"github.com/weir-analytics/weir/broker/replica"
+	"github.com/weir-analytics/weir/broker/wire"
 	"github.com/weir-analytics/weir/raftfsm/command"
 	"github.com/weir-analytics/weir/raftfsm/state"
 )
@@ -267,6 +268,34 @@ func (c *controller) AllocateProducerIDs(ctx context.Context, n int64) (int64, e
 	return first.(int64), nil
 }
 
+func (c *controller) CreateACLs(ctx context.Context, acls []state.ACL) error {
+	_, err := c.apply(ctx, command.CreateACLs{ACLs: acls})
+	return err
+}
+
+func (c *controller) DeleteACLs(ctx context.Context, acls []state.ACL) ([]state.ACL, error) {
+	gone, err := c.apply(ctx, command.DeleteACLs{ACLs: acls})
+	if err != nil {
+		return nil, err
+	}
+	return gone.([]state.ACL), nil
+}
+
+func (c *controller) SetCredential(ctx context.Context, user, mechanism string, k state.Credential) error {
+	_, err := c.apply(ctx, command.SetCredential{User: user, Mechanism: mechanism, Salt: k.Salt, Iterations: k.Iterations, StoredKey: k.StoredKey, ServerKey: k.ServerKey})
+	return err
+}
+
+func (c *controller) DeleteCredential(ctx context.Context, user, mechanism string) error {
+	_, err := c.apply(ctx, command.DeleteCredential{User: user, Mechanism: mechanism})
+	return err
+}
+
+func (c *controller) AlterQuota(ctx context.Context, e state.QuotaEntity, set map[string]float64, remove []string) error {
+	_, err := c.apply(ctx, command.AlterQuota{User: e.User, ClientID: e.ClientID, Set: set, Remove: remove})
+	return err
+}
+
 // start runs a broker over real replicas in a directory of the test.
 func start(t *testing.T, change func(*Config)) (*Broker, *controller) {
 	t.Helper()
@@ -287,7 +316,7 @@ func startIn(t *testing.T, dir string, ctl *controller, change func(*Config)) *B
 
 func testConfig(dir string, change func(*Config)) Config {
 	cfg := Default()
-	cfg.DataDir, cfg.Listen, cfg.ServerID = dir, "127.0.0.1:0", "node-1"
+	cfg.DataDir, cfg.Listeners, cfg.ServerID = dir, []Listener{Plaintext("127.0.0.1:0")}, "node-1"
 	cfg.Wire.DrainFor = time.Second
 	if change != nil {
 		change(&cfg)
@@ -345,3 +374,6 @@ func records(values ...string) []record.Record {
 	}
 	return recs
 }
+
+// itself is the sender of requests that the node asks itself.
+func itself() wire.Client { return wire.Client{Local: true, Session: &wire.Session{}} }

@@ -27,6 +27,18 @@ func (frozen) SetTopicConfigs(context.Context, string, map[string]string) error 
 	return state.ErrNotFound
 }
 
+func (frozen) CreateACLs(context.Context, []state.ACL) error { return state.ErrNotFound }
+func (frozen) DeleteACLs(context.Context, []state.ACL) ([]state.ACL, error) {
+	return nil, state.ErrNotFound
+}
+func (frozen) SetCredential(context.Context, string, string, state.Credential) error {
+	return state.ErrNotFound
+}
+func (frozen) DeleteCredential(context.Context, string, string) error { return state.ErrNotFound }
+func (frozen) AlterQuota(context.Context, state.QuotaEntity, map[string]float64, []string) error {
+	return state.ErrNotFound
+}
+
 // FuzzRequest: whatever bytes are sent as the body of any request in any version, nothing panics, an answer or an error comes back, and
 // what is allocated on the way is bounded by the size of the request.
 func FuzzRequest(f *testing.F) {
@@ -34,7 +46,7 @@ func FuzzRequest(f *testing.F) {
 	ctl.apply(f.Context(), command.InitCluster{ClusterID: "fuzz"})
 	ctl.CreateTopic(f.Context(), specOf("t", 2))
 	cfg := Default()
-	cfg.DataDir, cfg.Listen = f.TempDir(), "127.0.0.1:0"
+	cfg.DataDir, cfg.Listeners = f.TempDir(), []Listener{Plaintext("127.0.0.1:0")}
 	b, err := open(cfg, frozen{ctl}, memories{})
 	if err != nil {
 		f.Fatal(err)
@@ -67,7 +79,7 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key, version int16, body []byte) {
 		const perByte, slack = 64, 4 << 20
 		before := allocated()
-		reply := h.Serve(done, &wire.Request{Key: key, Version: version, Body: body})
+		reply := h.Serve(done, &wire.Request{Key: key, Version: version, Body: body, Client: itself()})
 		if reply.Wait != nil {
 			var err error
 			if reply.Body, err = reply.Wait(); err != nil && !reply.Silent {

@@ -478,7 +478,7 @@ func TestAGroupGoesOnAfterARestart(t *testing.T) {
 	produce(0, 100)
 	all(100)
 	stopNow(b)
-	startIn(t, dir, ctl, func(c *Config) { c.Listen = addr })
+	startIn(t, dir, ctl, func(c *Config) { c.Listeners = []Listener{Plaintext(addr)} })
 	produce(100, 200)
 	all(200)
 }

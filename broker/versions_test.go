@@ -26,7 +26,7 @@ func ask(t *testing.T, h *api.Handler, req kmsg.Request) kmsg.Response {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // what would wait answers at once
-	reply := h.Serve(ctx, &wire.Request{Key: req.Key(), Version: req.GetVersion(), Body: req.AppendTo(nil)})
+	reply := h.Serve(ctx, &wire.Request{Key: req.Key(), Version: req.GetVersion(), Body: req.AppendTo(nil), Client: itself()})
 	if reply.Wait != nil {
 		reply.Body, reply.Err = reply.Wait()
 	}
@@ -103,7 +103,7 @@ func TestAdvertisedRangesHoldWhatOldClientsLookFor(t *testing.T) {
 func TestApiVersionsOfAVersionWeDoNotKnow(t *testing.T) {
 	b, _ := start(t, nil)
 	h := handler(t, b)
-	reply := h.Serve(t.Context(), &wire.Request{Key: 18, Version: 99, Body: []byte{0xff, 0xff}})
+	reply := h.Serve(t.Context(), &wire.Request{Key: 18, Version: 99, Body: []byte{0xff, 0xff}, Client: itself()})
 	resp := kmsg.NewPtrApiVersionsResponse()
 	if err := resp.ReadFrom(bytes.Join(reply.Body, nil)); err != nil { // version 0
 		t.Fatal(err)
@@ -122,6 +122,7 @@ func TestWhatWasNeverAdvertisedClosesTheConnection(t *testing.T) {
 	b, _ := start(t, nil)
 	h := handler(t, b)
 	for _, req := range []wire.Request{{Key: 4}, {Key: 26}, {Key: 999}, {Key: 1, Version: 3}, {Key: 3, Version: 50}, {Key: 3, Version: 1, Body: []byte{9}}} {
+		req.Client = itself()
 		if reply := h.Serve(t.Context(), &req); reply.Err == nil {
 			t.Errorf("key %d version %d is answered", req.Key, req.Version)
 		}
@@ -181,7 +182,7 @@ func TestTopicsAreMadeByMetadataOnlyWhenThatIsAskedFor(t *testing.T) {
 		}
 		req := metadataOf("made")
 		req.Version, req.AllowAutoTopicCreation = 4, true
-		reply := h.Serve(t.Context(), &wire.Request{Key: 3, Version: 4, Body: req.AppendTo(nil)})
+		reply := h.Serve(t.Context(), &wire.Request{Key: 3, Version: 4, Body: req.AppendTo(nil), Client: itself()})
 		resp := kmsg.NewPtrMetadataResponse()
 		resp.Version = 4
 		if err := resp.ReadFrom(bytes.Join(reply.Body, nil)); err != nil {

@@ -97,12 +97,25 @@ func nodeFlags(c *cobra.Command, cfg *node.Config, logs *logFlags) {
 	f.BoolVar(&cfg.Counting, "counting", cfg.Counting, "count hits; --counting=false only takes them in and keeps them, and a later start without it counts them")
 
 	f = r.room("Log (Kafka protocol)")
-	f.StringVar(&cfg.Kafka, "kafka", cfg.Kafka, "`HOST:PORT` of the Kafka listener; whoever reaches it may read and write everything")
-	f.StringVar(&cfg.KafkaAdvertise, "kafka-advertise", cfg.KafkaAdvertise, "`HOST:PORT` that Kafka clients are told to dial (default: the address of the listener)")
+	f.StringSliceVar(&cfg.Kafka, "kafka", cfg.Kafka, "`[SCHEME://]HOST:PORT` of a Kafka listener; may be given more than once. Schemes: plaintext (when none is given), ssl, sasl_plaintext, sasl_ssl")
+	f.StringSliceVar(&cfg.KafkaAdvertise, "kafka-advertise", cfg.KafkaAdvertise, "`[SCHEME://]HOST:PORT` that clients of that listener are told to dial (default: the address of the listener)")
 	f.BoolVar(&cfg.AutoCreate, "auto-create-topics", cfg.AutoCreate, "make a topic when a client asks for one to write to; --auto-create-topics=false makes it an error")
 	f.Int32Var(&cfg.Partitions, "default-partitions", cfg.Partitions, "`number` of partitions of a topic that is made without one, 1 to 1000")
+	accessFlags(r.room("Who may use the Kafka listeners"), &cfg.KafkaAccess)
 	f.Var(daysValue{&cfg.RetainEvents}, "retain-events", "how `long` hits are kept in the log, such as 90d; counts are kept for ever")
 	r.bind(c)
+}
+
+// accessFlags binds the flags that say who may use the Kafka listeners.
+func accessFlags(f *pflag.FlagSet, a *node.KafkaAccess) {
+	f.StringVar(&a.Cert, "kafka-tls-cert", a.Cert, "PEM `file` with the certificate of the ssl and sasl_ssl listeners; read again when it changes")
+	f.StringVar(&a.Key, "kafka-tls-key", a.Key, "PEM `file` with its key")
+	f.StringVar(&a.ClientCA, "kafka-tls-client-ca", a.ClientCA, "PEM `file` of who signs the certificates of clients")
+	f.Var(oneOfValue{&a.ClientAuth, node.ClientAuths}, "kafka-tls-client-auth", "whether clients show a certificate, whose subject is who they are: none, requested or `required`")
+	f.BoolVar(&a.AllowAnonymous, "kafka-allow-anonymous", a.AllowAnonymous, "let strangers use listeners that others than this machine reach")
+	f.StringVar(&a.SuperUsers, "kafka-super-users", a.SuperUsers, "`principals` that may do everything, separated by semicolons, such as User:ada;User:CN=backup")
+	f.BoolVar(&a.AllowIfNone, "kafka-allow-if-no-acl", a.AllowIfNone, "open what no ACL names to everybody who may connect")
+	f.DurationVar(&a.Reauthenticate, "kafka-reauthenticate", a.Reauthenticate, "`time` after which clients log in again on open connections; 0 is never")
 }
 
 func serveCommand() *cobra.Command {

@@ -175,14 +175,3 @@ func (r *Rules) AllowedSomewhere(principal, host string, resource Resource, op O
 }
 
 func (r *Rules) super(principal string) bool { return slices.Contains(r.policy.SuperUsers, principal) }
-
-// Operations returns, as bits numbered by operation, which of list principal may do on a resource.
-func (r *Rules) Operations(principal, host string, resource Resource, name string, list []Operation) int32 {
-	var bits int32
-	for _, op := range list {
-		if r.Allowed(principal, host, resource, name, op) {
-			bits |= 1 << op
-		}
-	}
-	return bits
-}

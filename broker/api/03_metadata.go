@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/wire"
 	"github.com/weir-analytics/weir/raftfsm/state"
 )
@@ -28,14 +29,9 @@ const (
 	// metadataWait is how long Metadata waits for partitions that are being opened. Clients try again themselves after about 100 ms; this
 	// saves them the first error after a start or a creation.
 	metadataWait = 2 * time.Second
-
-	// What a caller may do, as bits numbered by ACL operation, where nothing is forbidden.
-	clusterOperations int32 = 1<<5 | 1<<7 | 1<<8 | 1<<9 | 1<<10 | 1<<11 | 1<<12
-	topicOperations   int32 = 1<<3 | 1<<4 | 1<<5 | 1<<6 | 1<<7 | 1<<8 | 1<<10 | 1<<11
-	groupOperations   int32 = 1<<3 | 1<<6 | 1<<8
 )
 
-func (h *Handler) metadata(ctx context.Context, _ *wire.Request, q *kmsg.MetadataRequest) *kmsg.MetadataResponse {
+func (h *Handler) metadata(ctx context.Context, req *wire.Request, q *kmsg.MetadataRequest) *kmsg.MetadataResponse {
 	create := h.cfg.AutoCreateTopics && (q.Version < 4 || q.AllowAutoTopicCreation)
 	failed := h.createMissing(ctx, q, create)
 	h.await(ctx, metadataWait, func(v *View) bool {
@@ -50,13 +46,14 @@ func (h *Handler) metadata(ctx context.Context, _ *wire.Request, q *kmsg.Metadat
 	r := kmsg.NewPtrMetadataResponse()
 	for _, b := range v.Brokers {
 		rb := kmsg.NewMetadataResponseBroker()
-		rb.NodeID, rb.Host, rb.Port = b.ID, b.Host, b.Port
+		rb.NodeID = b.ID
+		rb.Host, rb.Port = b.Address(req.Client.Listener)
 		r.Brokers = append(r.Brokers, rb)
 	}
 	r.ClusterID = kmsg.StringPtr(v.ClusterID)
 	r.ControllerID = v.NodeID
 	if q.IncludeClusterAuthorizedOperations {
-		r.AuthorizedOperations = clusterOperations
+		r.AuthorizedOperations = h.operations(req, acl.Cluster, state.ClusterResource, clusterOperations)
 	}
 	for _, a := range asked(v, q) {
 		t := a.answer(v.NodeID, q.Version)
@@ -64,7 +61,7 @@ func (h *Handler) metadata(ctx context.Context, _ *wire.Request, q *kmsg.Metadat
 			t.ErrorCode = code(err)
 		}
 		if q.IncludeTopicAuthorizedOperations && a.topic != nil {
-			t.AuthorizedOperations = topicOperations
+			t.AuthorizedOperations = h.operations(req, acl.Topic, a.topic.Name, topicOperations)
 		}
 		r.Topics = append(r.Topics, t)
 	}

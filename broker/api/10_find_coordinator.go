@@ -31,20 +31,20 @@ const (
 	coordinatorWait = 3 * time.Second
 )
 
-func (h *Handler) findCoordinator(ctx context.Context, _ *wire.Request, q *kmsg.FindCoordinatorRequest) *kmsg.FindCoordinatorResponse {
+func (h *Handler) findCoordinator(ctx context.Context, req *wire.Request, q *kmsg.FindCoordinatorRequest) *kmsg.FindCoordinatorResponse {
 	r := kmsg.NewPtrFindCoordinatorResponse()
 	if q.Version >= 4 {
 		for _, name := range q.CoordinatorKeys {
-			r.Coordinators = append(r.Coordinators, h.coordinator(ctx, q.CoordinatorType, name))
+			r.Coordinators = append(r.Coordinators, h.coordinator(ctx, req, q.CoordinatorType, name))
 		}
 		return r
 	}
-	c := h.coordinator(ctx, q.CoordinatorType, q.CoordinatorKey)
+	c := h.coordinator(ctx, req, q.CoordinatorType, q.CoordinatorKey)
 	r.ErrorCode, r.ErrorMessage, r.NodeID, r.Host, r.Port = c.ErrorCode, c.ErrorMessage, c.NodeID, c.Host, c.Port
 	return r
 }
 
-func (h *Handler) coordinator(ctx context.Context, kind int8, name string) kmsg.FindCoordinatorResponseCoordinator {
+func (h *Handler) coordinator(ctx context.Context, req *wire.Request, kind int8, name string) kmsg.FindCoordinatorResponseCoordinator {
 	c := kmsg.NewFindCoordinatorResponseCoordinator()
 	c.Key, c.NodeID, c.Port = name, -1, -1
 	var err error
@@ -65,7 +65,8 @@ func (h *Handler) coordinator(ctx context.Context, kind int8, name string) kmsg.
 		c.ErrorCode, c.ErrorMessage = code(err), message(err)
 		return c
 	}
-	c.NodeID, c.Host, c.Port = self.ID, self.Host, self.Port
+	c.NodeID = self.ID
+	c.Host, c.Port = self.Address(req.Client.Listener)
 	return c
 }
 

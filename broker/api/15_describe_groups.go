@@ -5,6 +5,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/wire"
 )
 
@@ -15,14 +16,14 @@ func (h *Handler) describeGroupsKey() key {
 	return key{num: 15, min: 0, max: 6, serve: decoded(h.describeGroups)}
 }
 
-func (h *Handler) describeGroups(ctx context.Context, _ *wire.Request, q *kmsg.DescribeGroupsRequest) *kmsg.DescribeGroupsResponse {
+func (h *Handler) describeGroups(ctx context.Context, req *wire.Request, q *kmsg.DescribeGroupsRequest) *kmsg.DescribeGroupsResponse {
 	for _, name := range q.Groups {
 		_ = h.groupReady(ctx, name) // the coordinator says itself what is not ready
 	}
 	r := h.groups.DescribeGroups(ctx, q)
 	for i := range r.Groups {
 		if q.IncludeAuthorizedOperations && r.Groups[i].ErrorCode == 0 {
-			r.Groups[i].AuthorizedOperations = groupOperations
+			r.Groups[i].AuthorizedOperations = h.operations(req, acl.Group, r.Groups[i].Group, groupOperations)
 		}
 	}
 	return r

@@ -6,7 +6,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/wire"
+	"github.com/weir-analytics/weir/raftfsm/state"
 )
 
 // DescribeCluster (60): the brokers and the cluster's id.
@@ -18,7 +20,7 @@ func (h *Handler) describeClusterKey() key {
 	return key{num: 60, min: 0, max: 2, serve: decoded(h.describeCluster)}
 }
 
-func (h *Handler) describeCluster(_ context.Context, _ *wire.Request, q *kmsg.DescribeClusterRequest) *kmsg.DescribeClusterResponse {
+func (h *Handler) describeCluster(_ context.Context, req *wire.Request, q *kmsg.DescribeClusterRequest) *kmsg.DescribeClusterResponse {
 	const brokers = 1
 	r := kmsg.NewPtrDescribeClusterResponse()
 	r.EndpointType = q.EndpointType
@@ -31,11 +33,12 @@ func (h *Handler) describeCluster(_ context.Context, _ *wire.Request, q *kmsg.De
 	r.ClusterID, r.ControllerID = v.ClusterID, v.NodeID
 	for _, b := range v.Brokers {
 		rb := kmsg.NewDescribeClusterResponseBroker()
-		rb.NodeID, rb.Host, rb.Port = b.ID, b.Host, b.Port
+		rb.NodeID = b.ID
+		rb.Host, rb.Port = b.Address(req.Client.Listener)
 		r.Brokers = append(r.Brokers, rb)
 	}
 	if q.IncludeClusterAuthorizedOperations {
-		r.ClusterAuthorizedOperations = clusterOperations
+		r.ClusterAuthorizedOperations = h.operations(req, acl.Cluster, state.ClusterResource, clusterOperations)
 	}
 	return r
 }

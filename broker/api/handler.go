@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,6 +36,8 @@ type Config struct {
 	FetchSessions, FetchSessionPartitions int
 	// Transactions knows which partitions are part of which transaction; nil lets producers write without asking.
 	Transactions Transactions
+	// Access says who may do what beside what the cluster agreed on.
+	Access Access
 	// Now is the clock of deadlines; nil is time.Now.
 	Now      func() time.Time
 	Registry prometheus.Registerer
@@ -71,6 +74,8 @@ type Handler struct {
 	keys     map[int16]key
 	memory   *semaphore.Weighted // of answers to Fetch, in bytes
 	sessions *sessions
+	logins   *logins
+	rules    atomic.Pointer[ruleSet]
 
 	ids producerIDs
 }
@@ -92,6 +97,7 @@ func New(cfg Config, backend Backend, groups *group.Coordinator) (*Handler, erro
 	h := &Handler{cfg: cfg, backend: backend, groups: groups, metrics: newMetrics(cfg.Registry), log: cfg.Log, keys: make(map[int16]key)}
 	h.memory = semaphore.NewWeighted(int64(cfg.FetchMemoryBytes))
 	h.sessions = newSessions(cfg.FetchSessions, cfg.FetchSessionPartitions, h.metrics)
+	h.logins = newLogins(cfg.Registry)
 	for _, k := range h.list() {
 		h.keys[k.num] = k
 	}
@@ -106,6 +112,12 @@ type key struct {
 
 // Serve answers one request. What was never advertised closes the connection, as in Kafka; ApiVersions alone answers any version.
 func (h *Handler) Serve(ctx context.Context, req *wire.Request) wire.Reply {
+	if req.Raw {
+		return h.saslRaw(ctx, req)
+	}
+	if err := h.admit(req); err != nil {
+		return wire.Reply{Err: err}
+	}
 	k, ok := h.keys[req.Key]
 	if !ok {
 		return wire.Reply{Err: fmt.Errorf("%w: key %d (%s)", errUnsupported, req.Key, kmsg.NameForKey(req.Key))}

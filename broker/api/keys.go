@@ -17,6 +17,7 @@ func (h *Handler) list() []key {
 		h.syncGroupKey(),               // 14
 		h.describeGroupsKey(),          // 15
 		h.listGroupsKey(),              // 16
+		h.saslHandshakeKey(),           // 17
 		h.apiVersionsKey(),             // 18
 		h.createTopicsKey(),            // 19
 		h.deleteTopicsKey(),            // 20
@@ -26,10 +27,13 @@ func (h *Handler) list() []key {
 		h.describeConfigsKey(),         // 32
 		h.alterConfigsKey(),            // 33
 		h.describeLogDirsKey(),         // 35
+		h.saslAuthenticateKey(),        // 36
 		h.createPartitionsKey(),        // 37
 		h.deleteGroupsKey(),            // 42
 		h.incrementalAlterConfigsKey(), // 44
 		h.offsetDeleteKey(),            // 47
+		h.describeCredentialsKey(),     // 50
+		h.alterCredentialsKey(),        // 51
 		h.describeClusterKey(),         // 60
 		h.describeProducersKey(),       // 61
 	}

@@ -13,6 +13,7 @@ type metrics struct {
 	fetchErrors                    *prometheus.CounterVec
 	sessions, sessionPartitions    prometheus.Gauge
 	sessionsEvicted                prometheus.Counter
+	denied                         *prometheus.CounterVec
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -32,13 +33,14 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		fetchedBytes:    counter("weir_broker_fetched_bytes_total", "Bytes of record batches sent to consumers."),
 		fetchedRecords:  counter("weir_broker_fetched_records_total", "Records sent to consumers, those before the asked offset in a batch included."),
 		fetchErrors:     byError("weir_broker_fetch_refused_total", "Partitions answered with an error to a fetch, by error."),
+		denied:          newDenied(),
 
 		sessions:          gauge("weir_broker_fetch_sessions", "Fetch sessions kept for clients."),
 		sessionPartitions: gauge("weir_broker_fetch_session_partitions", "Partitions in all fetch sessions."),
 		sessionsEvicted:   counter("weir_broker_fetch_sessions_evicted_total", "Fetch sessions dropped to make room for others."),
 	}
 	if reg != nil {
-		reg.MustRegister(m.producedBytes, m.producedRecords, m.produceErrors, m.fetchedBytes, m.fetchedRecords, m.fetchErrors,
+		reg.MustRegister(m.producedBytes, m.producedRecords, m.produceErrors, m.fetchedBytes, m.fetchedRecords, m.fetchErrors, m.denied,
 			m.sessions, m.sessionPartitions, m.sessionsEvicted)
 	}
 	return m

@@ -21,8 +21,20 @@ type Backend interface {
 	AllocateProducerIDs(ctx context.Context, n int64) (first int64, err error)
 	// OffsetsTopic makes __consumer_offsets when it is missing, and opens the partition of a group.
 	OffsetsTopic(ctx context.Context, partition func(count int32) int32) error
+	// Access is who may do what, and how much of it.
+	Access() AccessStore
 	// LogDir is where the partitions are kept.
 	LogDir() string
+}
+
+// AccessStore is what the cluster agrees on about Kafka clients. raftfsm.Controller is one. Changes are in State when they return.
+type AccessStore interface {
+	State() *state.State
+	CreateACLs(ctx context.Context, acls []state.ACL) error
+	DeleteACLs(ctx context.Context, acls []state.ACL) ([]state.ACL, error)
+	SetCredential(ctx context.Context, user, mechanism string, keys state.Credential) error
+	DeleteCredential(ctx context.Context, user, mechanism string) error
+	AlterQuota(ctx context.Context, e state.QuotaEntity, set map[string]float64, remove []string) error
 }
 
 // View is the topics and brokers as this node serves them.

@@ -35,7 +35,7 @@ func startReal(t testing.TB, dir string) *realNode {
 		t.Fatal(err)
 	}
 	cfg := broker.Default()
-	cfg.DataDir, cfg.Listen, cfg.ServerID = dir, "127.0.0.1:0", ctl.ServerID()
+	cfg.DataDir, cfg.Listeners, cfg.ServerID = dir, []broker.Listener{broker.Plaintext("127.0.0.1:0")}, ctl.ServerID()
 	cfg.Group.MinSession = 100 * time.Millisecond
 	b, err := broker.Open(cfg, ctl)
 	if err != nil {

@@ -24,10 +24,11 @@ type Config struct {
 	Dev                bool           // serve the front end from the source tree
 	DevAssets          string         // where that is
 
-	Kafka          string // HOST:PORT of the Kafka listener
-	KafkaAdvertise string // HOST:PORT that clients are told to dial; empty: the address of the listener
-	AutoCreate     bool   // a client that asks for a topic to write to makes it, as with Kafka
-	Partitions     int32  // of topics that are made without a number
+	Kafka          []string // [SCHEME://]HOST:PORT of each Kafka listener
+	KafkaAdvertise []string // [SCHEME://]HOST:PORT that clients of a listener are told to dial; none: the address of the listener
+	KafkaAccess    KafkaAccess
+	AutoCreate     bool  // a client that asks for a topic to write to makes it, as with Kafka
+	Partitions     int32 // of topics that are made without a number
 
 	ClientHeader string        // header in which a trusted proxy names the visitor's address, before all others; empty: none
 	Rules        ingest.Rules  // what is set apart as bots
@@ -53,7 +54,8 @@ func Default() Config {
 		HTTP: ":8080", HTTPMaxConnections: 10_000,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 		DevAssets:      "dashboards/dist",
-		Kafka:          "127.0.0.1:9092",
+		Kafka:          []string{"127.0.0.1:9092"},
+		KafkaAccess:    KafkaAccess{ClientAuth: ClientAuthNone},
 		AutoCreate:     true,
 		Partitions:     1,
 		Limits:         ingest.Default().Limits,
@@ -79,20 +81,15 @@ func (c Config) Validate() error {
 	if err := checkAddr("--http", c.HTTP, 0); err != nil {
 		return err
 	}
-	if err := checkAddr("--kafka", c.Kafka, 0); err != nil {
+	if _, err := c.kafkaListeners(); err != nil {
+		return err
+	}
+	if err := c.KafkaAccess.validate(); err != nil {
 		return err
 	}
 	if c.DebugHTTP != "" {
 		if err := checkAddr("--debug-http", c.DebugHTTP, 0); err != nil {
 			return err
-		}
-	}
-	if c.KafkaAdvertise != "" {
-		if err := checkAddr("--kafka-advertise", c.KafkaAdvertise, 1); err != nil {
-			return err
-		}
-		if host, _, _ := net.SplitHostPort(c.KafkaAdvertise); host == "" {
-			return fmt.Errorf("--kafka-advertise: %q has no host, want HOST:PORT that clients can dial", c.KafkaAdvertise)
 		}
 	}
 	if c.Partitions < 1 || c.Partitions > maxDefaultPartitions {
@@ -130,25 +127,4 @@ func checkAddr(flag, addr string, lowest int) error {
 		return fmt.Errorf("%s: port %q, %d to 65535 are allowed", flag, port, lowest)
 	}
 	return nil
-}
-
-// advertised returns the host and port that Kafka clients are told to dial: those of --kafka-advertise, or of the listener. A listener on
-// all addresses advertises the loopback address, because no other is known to be right.
-func (c Config) advertised(listener net.Addr) (host string, port int32, err error) {
-	addr := c.KafkaAdvertise
-	if addr == "" {
-		addr = listener.String()
-	}
-	host, portText, err := net.SplitHostPort(addr)
-	if err != nil {
-		return "", 0, fmt.Errorf("--kafka-advertise: %q: %w", addr, err)
-	}
-	n, err := strconv.Atoi(portText)
-	if err != nil {
-		return "", 0, fmt.Errorf("--kafka-advertise: %q: %w", addr, err)
-	}
-	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return host, int32(n), nil
 }

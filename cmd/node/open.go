@@ -92,7 +92,10 @@ func (n *Node) openController() (*raftfsm.Controller, error) {
 func (n *Node) openBroker() (*broker.Broker, error) {
 	cfg := broker.Default()
 	cfg.DataDir, cfg.NodeID, cfg.ServerID = n.cfg.DataDir, n.cfg.NodeID, n.ctl.ServerID()
-	cfg.Listen = n.cfg.Kafka
+	var err error
+	if cfg.Listeners, err = n.brokerListeners(); err != nil {
+		return nil, err
+	}
 	cfg.FixedPartitions = isPipelineTopic
 	cfg.API.AutoCreateTopics = n.cfg.AutoCreate
 	cfg.API.DefaultPartitions = n.cfg.Partitions
@@ -188,8 +191,23 @@ func (n *Node) status() web.Status {
 	return web.Status{
 		Version: n.cfg.Version, Commit: n.cfg.Commit, StartedAt: n.started, NodeID: n.cfg.NodeID, ClusterID: n.ctl.ClusterID(),
 		GeoIP: web.GeoIP{Source: source, Built: geo.Built}, DataDir: n.cfg.DataDir,
-		Listeners: map[string]string{"http": n.web.Addr().String(), "kafka": n.broker.Addr().String()},
+		Listeners: n.listeners(),
 	}
+}
+
+// listeners are the addresses by protocol. Kafka's first listener is "kafka", each of several is also "kafka:" and its name.
+func (n *Node) listeners() map[string]string {
+	all := map[string]string{"http": n.web.Addr().String(), "kafka": n.broker.Addr().String()}
+	list, err := n.cfg.kafkaListeners()
+	if err != nil {
+		return all // found at the start
+	}
+	for i, addr := range n.broker.Addrs() {
+		if len(list) > 1 {
+			all["kafka:"+list[i].name] = addr.String()
+		}
+	}
+	return all
 }
 
 // attribution names whose data the pages show. The licence of the built-in database asks for it.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"strconv"
 	"time"
 
@@ -32,9 +31,15 @@ func (n *Node) Run(ctx context.Context) error {
 
 // warn says what is allowed but dangerous.
 func (n *Node) warn() {
-	addr, err := netip.ParseAddrPort(n.broker.Addr().String())
-	if err == nil && !addr.Addr().IsLoopback() {
-		n.cfg.Log.Warn("whoever reaches the Kafka listener may read and write everything; bind it to 127.0.0.1 or guard the port", "kafka", addr.String())
+	list, err := n.cfg.kafkaListeners()
+	if err != nil {
+		return // found at the start
+	}
+	_, enforced := n.cfg.KafkaAccess.policy(list)
+	for _, l := range list {
+		if !loopback(l.addr) && !n.cfg.KafkaAccess.authenticates(l) && !enforced {
+			n.cfg.Log.Warn("whoever reaches this Kafka listener may read and write everything; guard the port", "kafka", l.addr)
+		}
 	}
 }
 
@@ -58,11 +63,11 @@ func (n *Node) prepare(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
-	host, port, err := n.cfg.advertised(n.broker.Addr())
+	self, err := n.registration()
 	if err != nil {
 		return err
 	}
-	if err := n.ctl.RegisterBroker(ctx, state.Broker{ID: n.cfg.NodeID, ServerID: n.ctl.ServerID(), Host: host, Port: port}); err != nil {
+	if err := n.ctl.RegisterBroker(ctx, self); err != nil {
 		return fmt.Errorf("make this node's address known: %w", err)
 	}
 	for _, spec := range append(rollup.Topics(), ingest.Topics()...) {
