@@ -130,7 +130,7 @@ func (h *Handler) append(ctx context.Context, q *kmsg.ProduceRequest, topic *Top
 		a.pending = p.Append(ctx, batch)
 		return
 	}
-	since := p.HighWatermark()
+	since := max(p.HighWatermark(), 0) // -1 until the partition is open
 	if err := h.verifyTxn(ctx, q, topic, p, a.partition, header); err != nil {
 		a.err = err
 		return
