@@ -333,6 +333,17 @@ func TestProducersAreDescribed(t *testing.T) {
 			t.Errorf("%s: %v", topic.Topic, kerr.ErrorForCode(got))
 		}
 	}
+	cfg := api.Default()
+	cfg.Access.Enforced = true
+	guarded, err := api.New(cfg, backend{b}, b.groups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Topics = []kmsg.DescribeProducersRequestTopic{{Topic: "t", Partitions: []int32{0}}}
+	denied := ask(t, guarded, q).(*kmsg.DescribeProducersResponse).Topics[0].Partitions[0]
+	if denied.ErrorCode != kerr.TopicAuthorizationFailed.Code || len(denied.ActiveProducers) != 0 {
+		t.Errorf("without the right to read: %+v", denied)
+	}
 	open, ended := parts[0].ActiveProducers[8], parts[0].ActiveProducers[9]
 	if open.ProducerID != 8 || open.ProducerEpoch != 1 || open.LastSequence != 1 || open.CoordinatorEpoch != -1 || open.CurrentTxnStartOffset != 1 ||
 		open.LastTimestamp < time.Now().Add(-time.Minute).UnixMilli() {

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/replica"
 	"github.com/weir-analytics/weir/broker/wire"
 )
@@ -15,28 +16,33 @@ import (
 // DescribeProducers (61): the producers that partitions know, and since which offset each has a transaction open. It is how an operator
 // finds the transaction that holds readers of committed records.
 //
-// Answered by the leader of each partition, in order of producer id. Silent producers are forgotten after a day, as with Kafka.
+// Who asks must be allowed to read the topic. Answered by the leader of each partition, in order of producer id. Silent producers are forgotten after a day, as with Kafka.
 func (h *Handler) describeProducersKey() key {
 	return key{num: 61, min: 0, max: 0, serve: decoded(h.describeProducers)}
 }
 
-func (h *Handler) describeProducers(_ context.Context, _ *wire.Request, q *kmsg.DescribeProducersRequest) *kmsg.DescribeProducersResponse {
+func (h *Handler) describeProducers(_ context.Context, req *wire.Request, q *kmsg.DescribeProducersRequest) *kmsg.DescribeProducersResponse {
 	v := h.backend.View()
 	r := kmsg.NewPtrDescribeProducersResponse()
 	for _, qt := range q.Topics {
 		t := kmsg.NewDescribeProducersResponseTopic()
 		t.Topic = qt.Topic
+		denied := h.authorize(req, acl.Topic, qt.Topic, acl.Read)
 		for _, n := range qt.Partitions {
 			a := kmsg.NewDescribeProducersResponseTopicPartition()
 			a.Partition = n
 			p, ok := v.ByName[qt.Topic].Partition(n)
-			if !ok {
-				a.ErrorCode = kerr.UnknownTopicOrPartition.Code
-			} else if _, err := checkEpoch(p, -1); err != nil {
-				a.ErrorCode, a.ErrorMessage = code(err), message(err)
-			} else {
+			err := denied
+			if err == nil && !ok {
+				err = kerr.UnknownTopicOrPartition
+			}
+			if err == nil {
+				_, err = checkEpoch(p, -1)
+			}
+			if err == nil {
 				a.ActiveProducers = activeProducers(p.Producers())
 			}
+			a.ErrorCode, a.ErrorMessage = code(err), message(err)
 			t.Partitions = append(t.Partitions, a)
 		}
 		r.Topics = append(r.Topics, t)
