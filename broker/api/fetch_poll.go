@@ -141,6 +141,12 @@ func (p *poll) settle(reserved, used int) {
 
 // release gives back the memory of the answer.
 func (p *poll) release() {
+	for i := range p.parts {
+		for _, b := range p.parts[i].data {
+			record.Recycle(b)
+		}
+		p.parts[i].data = nil
+	}
 	p.memory.Release(p.held)
 	p.held = 0
 }

@@ -93,7 +93,7 @@ type Partition interface {
 	// LastStableOffset is the offset below which every transaction has ended; never above the high watermark if asked for before that.
 	LastStableOffset() int64
 	// Read returns whole batches below the high watermark, the first of which contains offset; at least one even when larger than
-	// maxBytes. Empty at the high watermark. The bytes are the caller's to read, not to change.
+	// maxBytes. Empty at the high watermark. The bytes are the caller's, who may give them to record.Recycle.
 	Read(offset int64, maxBytes int) ([]byte, error)
 	// ReadBelow is Read up to a lower limit, a last stable offset; from there on it returns nothing.
 	ReadBelow(offset int64, maxBytes int, limit int64) ([]byte, error)

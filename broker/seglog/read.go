@@ -3,6 +3,8 @@ package seglog
 import (
 	"fmt"
 	"sort"
+
+	"github.com/weir-analytics/weir/broker/record"
 )
 
 // Entry returns the entry at the index, ErrNotFound outside of the log. Its
@@ -90,7 +92,8 @@ func (l *Log) tryView(pick func(segs []*segment) int) (v *view, retry bool, err 
 // beyond. It returns nothing when offset is limit. A read ends at the end of a
 // segment, and before a batch that is damaged: a reader gets all that is whole
 // and meets the damage when it asks for what is damaged. Batches are checked
-// against their checksums.
+// against their checksums. The bytes are the caller's, who may give them to
+// record.Recycle.
 func (l *Log) Read(offset int64, maxBytes int, limit int64) ([]byte, error) {
 	v, err := l.viewAt(func(segs []*segment) int {
 		if offset < l.logStart || offset > l.next || offset >= limit {
@@ -117,7 +120,7 @@ func (l *Log) Read(offset int64, maxBytes int, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	first, last := batches[0], batches[len(batches)-1]
-	b := make([]byte, last.pos+last.size-first.pos)
+	b := record.Buffer(int(last.pos + last.size - first.pos))
 	if _, err := v.f.log.ReadAt(b, int64(first.pos)); err != nil {
 		return nil, v.readError(first, err)
 	}
