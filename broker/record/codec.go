@@ -52,7 +52,7 @@ var (
 	gzipReaders    sync.Pool // *gzip.Reader
 	gzipWriters    sync.Pool // *gzip.Writer
 	lz4Readers     = sync.Pool{New: func() any { return lz4.NewReader(nil) }}
-	lz4Writers     = sync.Pool{New: func() any { return lz4.NewWriter(nil) }}
+	lz4Writers     = sync.Pool{New: func() any { return newLZ4Writer() }}
 	inflateBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 	zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
@@ -228,6 +228,15 @@ func deflate(c Codec, dst, src []byte) ([]byte, error) {
 		return writeAll(dst, src, w, w.Reset)
 	}
 	return nil, fmt.Errorf("%w %d", ErrCodec, c)
+}
+
+// newLZ4Writer makes blocks of 64 KiB, as Kafka's producers do: the library's own 4 MiB would be held for each writer.
+func newLZ4Writer() *lz4.Writer {
+	w := lz4.NewWriter(nil)
+	if err := w.Apply(lz4.BlockSizeOption(lz4.Block64Kb)); err != nil {
+		panic("BUG: lz4 options: " + err.Error())
+	}
+	return w
 }
 
 func writeAll(dst, src []byte, w io.WriteCloser, reset func(io.Writer)) ([]byte, error) {

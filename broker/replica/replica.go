@@ -67,11 +67,12 @@ type Replica struct {
 }
 
 const (
-	// queueEntries bounds the number of batches in the queue, a guess: with
-	// batches of 1 KiB it is 2 MiB.
-	queueEntries = 2048
-	// inflightEntries is more than raft holds at a time.
-	inflightEntries = 4096
+	// queueEntries bounds the number of batches in the queue, inflightEntries
+	// those that raft has got; when one is full the appender's callers wait.
+	// Guesses: twice what one sync takes (maxAppendEntries). Both channels are
+	// made in full for every partition, so that larger ones cost memory.
+	queueEntries    = 2 * maxAppendEntries
+	inflightEntries = 2 * maxAppendEntries
 )
 
 // HighWatermark is the offset after the last committed record.
