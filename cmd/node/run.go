@@ -20,6 +20,7 @@ func (n *Node) Run(ctx context.Context) error {
 	const soon, writing = 5 * time.Second, 15 * time.Second // of a healthy disk each needs far less than a second
 	return supervise(ctx, n.cfg.Log, []part{
 		{"profiles", n.debug.run, soon},
+		{"memory", n.trim, soon},
 		{"controller", n.ctl.Run, soon},
 		{"log", n.broker.Run, writing},
 		{"set-up", n.setUp, soon},
