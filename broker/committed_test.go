@@ -334,7 +334,7 @@ func TestProducersAreDescribed(t *testing.T) {
 		}
 	}
 	cfg := api.Default()
-	cfg.Access.Enforced = true
+	cfg.Access = api.Access{Enforced: true}
 	guarded, err := api.New(cfg, backend{b}, b.groups)
 	if err != nil {
 		t.Fatal(err)
