@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"reflect"
@@ -17,6 +18,7 @@ import (
 	"github.com/weir-analytics/weir/broker/api"
 	"github.com/weir-analytics/weir/broker/record"
 	"github.com/weir-analytics/weir/broker/replica"
+	"github.com/weir-analytics/weir/broker/wire"
 )
 
 // verifier is a coordinator that gives one answer and keeps what it was asked.
@@ -340,7 +342,14 @@ func TestProducersAreDescribed(t *testing.T) {
 		t.Fatal(err)
 	}
 	q.Topics = []kmsg.DescribeProducersRequestTopic{{Topic: "t", Partitions: []int32{0}}}
-	denied := ask(t, guarded, q).(*kmsg.DescribeProducersResponse).Topics[0].Partitions[0]
+	reply := guarded.Serve(t.Context(), &wire.Request{
+		Key: q.Key(), Body: q.AppendTo(nil), Client: wire.Client{Principal: "User:ada", Session: &wire.Session{}},
+	})
+	answer := kmsg.NewPtrDescribeProducersResponse()
+	if err := answer.ReadFrom(bytes.Join(reply.Body, nil)); err != nil {
+		t.Fatal(err)
+	}
+	denied := answer.Topics[0].Partitions[0]
 	if denied.ErrorCode != kerr.TopicAuthorizationFailed.Code || len(denied.ActiveProducers) != 0 {
 		t.Errorf("without the right to read: %+v", denied)
 	}
