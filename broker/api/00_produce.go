@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/record"
 	"github.com/weir-analytics/weir/broker/replica"
 	"github.com/weir-analytics/weir/broker/wire"
@@ -48,7 +49,7 @@ func (h *Handler) produce(ctx context.Context, req *wire.Request) wire.Reply {
 		return wire.Reply{Err: err}
 	}
 	ctx, cancel := context.WithTimeout(wire.Outlive(ctx), millis(q.TimeoutMillis))
-	all := h.appendAll(ctx, q)
+	all := h.appendAll(ctx, req, q)
 	return wire.Reply{
 		Silent: q.Acks == 0,
 		Wait: func() (net.Buffers, error) {
@@ -59,8 +60,11 @@ func (h *Handler) produce(ctx context.Context, req *wire.Request) wire.Reply {
 }
 
 // appendAll hands every batch to its partition and does not wait for any to be committed.
-func (h *Handler) appendAll(ctx context.Context, q *kmsg.ProduceRequest) []appending {
+func (h *Handler) appendAll(ctx context.Context, req *wire.Request, q *kmsg.ProduceRequest) []appending {
 	v, refused := h.backend.View(), refuseProduce(q)
+	if refused == nil && q.TransactionID != nil {
+		refused = h.authorize(req, acl.TransactionalID, *q.TransactionID, acl.Write)
+	}
 	if refused == nil {
 		refused = refuseTxn(q)
 	}
@@ -75,6 +79,7 @@ func (h *Handler) appendAll(ctx context.Context, q *kmsg.ProduceRequest) []appen
 		if q.Version >= 13 {
 			topic, unknown = v.ByID[qt.TopicID], kerr.UnknownTopicID
 		}
+		denied := h.denied(req, qt.Topic, topic, acl.Write)
 		rt := kmsg.NewProduceResponseTopic()
 		rt.Topic, rt.TopicID = qt.Topic, qt.TopicID
 		for j := range qt.Partitions {
@@ -82,6 +87,8 @@ func (h *Handler) appendAll(ctx context.Context, q *kmsg.ProduceRequest) []appen
 			switch {
 			case refused != nil:
 				a.err = refused
+			case denied != nil:
+				a.err = denied
 			case topic == nil:
 				a.err = unknown
 			default:

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/wire"
 )
 
@@ -43,7 +44,7 @@ func (h *Handler) fetch(ctx context.Context, req *wire.Request) wire.Reply {
 	if err != nil {
 		return refuseFetch(q, err)
 	}
-	poll := h.newPoll(q, x.wants)
+	poll := h.newPoll(req, q, x.wants)
 	handed := false
 	defer func() {
 		if !handed { // refused, or a panic below
@@ -98,7 +99,7 @@ func (h *Handler) wait(ctx context.Context, poll *poll, limit time.Duration) {
 }
 
 // newPoll resolves what a request asks for.
-func (h *Handler) newPoll(q *kmsg.FetchRequest, wants []fetching) *poll {
+func (h *Handler) newPoll(req *wire.Request, q *kmsg.FetchRequest, wants []fetching) *poll {
 	v := h.backend.View()
 	p := &poll{
 		parts:     make([]polled, len(wants)),
@@ -119,6 +120,9 @@ func (h *Handler) newPoll(q *kmsg.FetchRequest, wants []fetching) *poll {
 		*part = polled{
 			key: w.key, epoch: w.epoch, start: w.offset, next: w.offset, room: int(w.maxBytes),
 			highWatermark: -1, lastStable: -1, logStart: -1,
+		}
+		if part.err = h.denied(req, w.key.topic, topic, acl.Read); part.err != nil {
+			continue
 		}
 		if source, ok := topic.Partition(w.key.number); ok {
 			part.source = source

@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/record"
 	"github.com/weir-analytics/weir/broker/wire"
 )
@@ -30,13 +31,20 @@ const (
 	firstTimestamp = 0
 )
 
-func (h *Handler) listOffsets(_ context.Context, _ *wire.Request, q *kmsg.ListOffsetsRequest) *kmsg.ListOffsetsResponse {
+func (h *Handler) listOffsets(_ context.Context, req *wire.Request, q *kmsg.ListOffsetsRequest) *kmsg.ListOffsetsResponse {
 	v := h.backend.View()
 	r := kmsg.NewPtrListOffsetsResponse()
 	for _, qt := range q.Topics {
 		t := kmsg.NewListOffsetsResponseTopic()
 		t.Topic = qt.Topic
+		denied := h.authorize(req, acl.Topic, qt.Topic, acl.Describe)
 		for _, qp := range qt.Partitions {
+			if denied != nil {
+				a := kmsg.NewListOffsetsResponseTopicPartition()
+				a.Partition, a.ErrorCode = qp.Partition, code(denied)
+				t.Partitions = append(t.Partitions, a)
+				continue
+			}
 			t.Partitions = append(t.Partitions, offsetAt(v.ByName[qt.Topic], qp, q))
 		}
 		r.Topics = append(r.Topics, t)

@@ -33,7 +33,7 @@ const (
 
 func (h *Handler) metadata(ctx context.Context, req *wire.Request, q *kmsg.MetadataRequest) *kmsg.MetadataResponse {
 	create := h.cfg.AutoCreateTopics && (q.Version < 4 || q.AllowAutoTopicCreation)
-	failed := h.createMissing(ctx, q, create)
+	failed := h.createMissing(ctx, req, q, create)
 	h.await(ctx, metadataWait, func(v *View) bool {
 		for _, t := range asked(v, q) {
 			if t.topic != nil && !serves(t.topic) {
@@ -55,7 +55,14 @@ func (h *Handler) metadata(ctx context.Context, req *wire.Request, q *kmsg.Metad
 	if q.IncludeClusterAuthorizedOperations {
 		r.AuthorizedOperations = h.operations(req, acl.Cluster, state.ClusterResource, clusterOperations)
 	}
+	all := q.Topics == nil || q.Version == 0 && len(q.Topics) == 0
 	for _, a := range asked(v, q) {
+		if err := h.deniedMetadata(req, a, all); err != nil {
+			if !all {
+				r.Topics = append(r.Topics, a.deny(err, q.Version))
+			}
+			continue
+		}
 		t := a.answer(v.NodeID, q.Version)
 		if err, ok := failed[a.name]; ok && a.topic == nil {
 			t.ErrorCode = code(err)
@@ -68,8 +75,33 @@ func (h *Handler) metadata(ctx context.Context, req *wire.Request, q *kmsg.Metad
 	return r
 }
 
+// deniedMetadata returns why a topic is not shown. One of a list of all is only left out.
+func (h *Handler) deniedMetadata(req *wire.Request, a wanted, all bool) error {
+	name := a.name
+	switch {
+	case a.topic != nil:
+		name = a.topic.Name
+	case a.byID:
+		return nil // that there is no such id may be known
+	}
+	if all && !h.may(req, acl.Topic, name, acl.Describe) {
+		return kerr.TopicAuthorizationFailed
+	}
+	return h.authorize(req, acl.Topic, name, acl.Describe)
+}
+
+// deny is the answer for a topic that is not shown: only what the client said itself.
+func (w wanted) deny(err error, version int16) kmsg.MetadataResponseTopic {
+	r := kmsg.NewMetadataResponseTopic()
+	r.ErrorCode, r.TopicID = code(err), w.id
+	if !w.byID || version < 12 {
+		r.Topic = kmsg.StringPtr(w.name)
+	}
+	return r
+}
+
 // createMissing creates the topics that were asked for by name and do not exist, and returns the errors by name.
-func (h *Handler) createMissing(ctx context.Context, q *kmsg.MetadataRequest, allowed bool) map[string]error {
+func (h *Handler) createMissing(ctx context.Context, req *wire.Request, q *kmsg.MetadataRequest, allowed bool) map[string]error {
 	failed := make(map[string]error)
 	v := h.backend.View()
 	for _, a := range asked(v, q) {
@@ -80,7 +112,11 @@ func (h *Handler) createMissing(ctx context.Context, q *kmsg.MetadataRequest, al
 			failed[a.name] = err
 			continue
 		}
-		if !allowed || reserved(a.name) {
+		if !allowed || reserved(a.name) || !h.may(req, acl.Topic, a.name, acl.Describe) {
+			continue
+		}
+		if err := h.authorizeCreate(req, a.name); err != nil {
+			failed[a.name] = err
 			continue
 		}
 		_, err := h.backend.CreateTopic(ctx, state.TopicSpec{Name: a.name, Partitions: h.cfg.DefaultPartitions, ReplicationFactor: -1})

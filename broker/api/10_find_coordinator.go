@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/group"
 	"github.com/weir-analytics/weir/broker/wire"
 )
@@ -50,7 +51,9 @@ func (h *Handler) coordinator(ctx context.Context, req *wire.Request, kind int8,
 	var err error
 	switch kind {
 	case coordinatorOfGroup:
-		err = h.groupReady(ctx, name)
+		if err = h.authorize(req, acl.Group, name, acl.Describe); err == nil {
+			err = h.groupReady(ctx, name)
+		}
 	case coordinatorOfTransaction:
 		err = refuse(kerr.TransactionalIDAuthorizationFailed, noTransactions)
 	default:

@@ -5,6 +5,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/group"
 	"github.com/weir-analytics/weir/broker/wire"
 )
@@ -18,5 +19,10 @@ func (h *Handler) joinGroupKey() key {
 }
 
 func (h *Handler) joinGroup(ctx context.Context, req *wire.Request, q *kmsg.JoinGroupRequest) *kmsg.JoinGroupResponse {
+	if err := h.authorize(req, acl.Group, q.Group, acl.Read); err != nil {
+		r := kmsg.NewPtrJoinGroupResponse()
+		r.ErrorCode = code(err)
+		return r
+	}
 	return h.groups.JoinGroup(ctx, group.Caller{ClientID: req.Client.ID, ClientHost: "/" + req.Client.Host}, q)
 }

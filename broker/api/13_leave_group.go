@@ -5,6 +5,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/wire"
 )
 
@@ -15,6 +16,11 @@ func (h *Handler) leaveGroupKey() key {
 	return key{num: 13, min: 0, max: 5, serve: decoded(h.leaveGroup)}
 }
 
-func (h *Handler) leaveGroup(ctx context.Context, _ *wire.Request, q *kmsg.LeaveGroupRequest) *kmsg.LeaveGroupResponse {
+func (h *Handler) leaveGroup(ctx context.Context, req *wire.Request, q *kmsg.LeaveGroupRequest) *kmsg.LeaveGroupResponse {
+	if err := h.authorize(req, acl.Group, q.Group, acl.Read); err != nil {
+		r := kmsg.NewPtrLeaveGroupResponse()
+		r.ErrorCode = code(err)
+		return r
+	}
 	return h.groups.LeaveGroup(ctx, q)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/wire"
 )
 
@@ -15,6 +16,11 @@ func (h *Handler) syncGroupKey() key {
 	return key{num: 14, min: 0, max: 5, serve: decoded(h.syncGroup)}
 }
 
-func (h *Handler) syncGroup(ctx context.Context, _ *wire.Request, q *kmsg.SyncGroupRequest) *kmsg.SyncGroupResponse {
+func (h *Handler) syncGroup(ctx context.Context, req *wire.Request, q *kmsg.SyncGroupRequest) *kmsg.SyncGroupResponse {
+	if err := h.authorize(req, acl.Group, q.Group, acl.Read); err != nil {
+		r := kmsg.NewPtrSyncGroupResponse()
+		r.ErrorCode = code(err)
+		return r
+	}
 	return h.groups.SyncGroup(ctx, q)
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -17,6 +18,16 @@ func (h *Handler) describeGroupsKey() key {
 }
 
 func (h *Handler) describeGroups(ctx context.Context, req *wire.Request, q *kmsg.DescribeGroupsRequest) *kmsg.DescribeGroupsResponse {
+	var denied []kmsg.DescribeGroupsResponseGroup
+	q.Groups = slices.DeleteFunc(q.Groups, func(name string) bool {
+		err := h.authorize(req, acl.Group, name, acl.Describe)
+		if err != nil {
+			g := kmsg.NewDescribeGroupsResponseGroup()
+			g.Group, g.ErrorCode = name, code(err)
+			denied = append(denied, g)
+		}
+		return err != nil
+	})
 	for _, name := range q.Groups {
 		_ = h.groupReady(ctx, name) // the coordinator says itself what is not ready
 	}
@@ -26,5 +37,6 @@ func (h *Handler) describeGroups(ctx context.Context, req *wire.Request, q *kmsg
 			r.Groups[i].AuthorizedOperations = h.operations(req, acl.Group, r.Groups[i].Group, groupOperations)
 		}
 	}
+	r.Groups = append(r.Groups, denied...)
 	return r
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/wire"
 	"github.com/weir-analytics/weir/raftfsm/state"
 )
@@ -24,7 +25,7 @@ func (h *Handler) createTopicsKey() key {
 	return key{num: 19, min: 0, max: 7, serve: decoded(h.createTopics)}
 }
 
-func (h *Handler) createTopics(ctx context.Context, _ *wire.Request, q *kmsg.CreateTopicsRequest) *kmsg.CreateTopicsResponse {
+func (h *Handler) createTopics(ctx context.Context, req *wire.Request, q *kmsg.CreateTopicsRequest) *kmsg.CreateTopicsResponse {
 	limit := millis(q.TimeoutMillis)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -36,7 +37,11 @@ func (h *Handler) createTopics(ctx context.Context, _ *wire.Request, q *kmsg.Cre
 	for _, t := range q.Topics {
 		a := kmsg.NewCreateTopicsResponseTopic()
 		a.Topic = t.Topic
-		spec, err := h.topicSpec(&t)
+		var spec state.TopicSpec
+		err := h.authorizeCreate(req, t.Topic)
+		if err == nil {
+			spec, err = h.topicSpec(&t)
+		}
 		switch {
 		case named[t.Topic] == 0:
 			continue // answered before
@@ -53,7 +58,12 @@ func (h *Handler) createTopics(ctx context.Context, _ *wire.Request, q *kmsg.Cre
 		a.ErrorCode, a.ErrorMessage = code(err), message(err)
 		if err == nil {
 			a.TopicID, a.NumPartitions, a.ReplicationFactor = made.ID, spec.Partitions, 1
-			a.Configs = createdConfigs(spec.Configs)
+			if denied := h.authorize(req, acl.Topic, t.Topic, acl.DescribeConfigs); denied != nil {
+				a.ConfigErrorCode = code(denied)
+				a.NumPartitions, a.ReplicationFactor = -1, -1
+			} else {
+				a.Configs = createdConfigs(spec.Configs)
+			}
 		}
 		r.Topics = append(r.Topics, a)
 	}
@@ -61,6 +71,14 @@ func (h *Handler) createTopics(ctx context.Context, _ *wire.Request, q *kmsg.Cre
 		h.awaitCreated(ctx, limit, r)
 	}
 	return r
+}
+
+// authorizeCreate lets who may make topics in the cluster make any, and others those that they may.
+func (h *Handler) authorizeCreate(req *wire.Request, topic string) error {
+	if h.may(req, acl.Cluster, state.ClusterResource, acl.Create) {
+		return nil
+	}
+	return h.authorize(req, acl.Topic, topic, acl.Create)
 }
 
 // awaitCreated holds the answer until what was made can be used.

@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/wire"
 )
 
@@ -19,7 +20,7 @@ func (h *Handler) deleteTopicsKey() key {
 	return key{num: 20, min: 0, max: 6, serve: decoded(h.deleteTopics)}
 }
 
-func (h *Handler) deleteTopics(ctx context.Context, _ *wire.Request, q *kmsg.DeleteTopicsRequest) *kmsg.DeleteTopicsResponse {
+func (h *Handler) deleteTopics(ctx context.Context, req *wire.Request, q *kmsg.DeleteTopicsRequest) *kmsg.DeleteTopicsResponse {
 	ctx, cancel := context.WithTimeout(ctx, millis(q.TimeoutMillis))
 	defer cancel()
 	topics := q.Topics
@@ -32,8 +33,8 @@ func (h *Handler) deleteTopics(ctx context.Context, _ *wire.Request, q *kmsg.Del
 	for _, t := range topics {
 		a := kmsg.NewDeleteTopicsResponseTopic()
 		a.Topic, a.TopicID = t.Topic, t.TopicID
-		topic, err := h.deletable(&t)
-		if topic != nil {
+		topic, err := h.deletable(req, &t)
+		if topic != nil && h.may(req, acl.Topic, topic.Name, acl.Describe) {
 			a.Topic, a.TopicID = kmsg.StringPtr(topic.Name), topic.ID
 		}
 		if err == nil {
@@ -45,18 +46,24 @@ func (h *Handler) deleteTopics(ctx context.Context, _ *wire.Request, q *kmsg.Del
 	return r
 }
 
-func (h *Handler) deletable(t *kmsg.DeleteTopicsRequestTopic) (*Topic, error) {
+func (h *Handler) deletable(req *wire.Request, t *kmsg.DeleteTopicsRequestTopic) (*Topic, error) {
 	v := h.backend.View()
 	topic := v.ByID[t.TopicID]
 	switch {
 	case t.Topic != nil && t.TopicID != [16]byte{}:
 		return nil, refuse(kerr.InvalidRequest, "a topic is deleted by its name or by its id, both are given")
 	case t.Topic != nil:
+		if err := h.authorize(req, acl.Topic, *t.Topic, acl.Delete); err != nil {
+			return nil, err
+		}
 		if topic = v.ByName[*t.Topic]; topic == nil {
 			return nil, refuse(kerr.UnknownTopicOrPartition, "there is no such topic")
 		}
 	case topic == nil:
 		return nil, refuse(kerr.UnknownTopicID, "there is no topic with this id")
+	}
+	if err := h.authorize(req, acl.Topic, topic.Name, acl.Delete); err != nil {
+		return topic, err
 	}
 	if topic.Internal {
 		return topic, refuse(kerr.InvalidTopicException, topic.Name+" belongs to the broker and can't be deleted")

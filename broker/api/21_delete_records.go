@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/replica"
 	"github.com/weir-analytics/weir/broker/wire"
 )
@@ -20,7 +21,7 @@ func (h *Handler) deleteRecordsKey() key {
 	return key{num: 21, min: 0, max: 2, serve: decoded(h.deleteRecords)}
 }
 
-func (h *Handler) deleteRecords(ctx context.Context, _ *wire.Request, q *kmsg.DeleteRecordsRequest) *kmsg.DeleteRecordsResponse {
+func (h *Handler) deleteRecords(ctx context.Context, req *wire.Request, q *kmsg.DeleteRecordsRequest) *kmsg.DeleteRecordsResponse {
 	ctx, cancel := context.WithTimeout(wire.Outlive(ctx), millis(q.TimeoutMillis))
 	defer cancel()
 	v := h.backend.View()
@@ -28,10 +29,14 @@ func (h *Handler) deleteRecords(ctx context.Context, _ *wire.Request, q *kmsg.De
 	for _, qt := range q.Topics {
 		t := kmsg.NewDeleteRecordsResponseTopic()
 		t.Topic = qt.Topic
+		denied := h.authorize(req, acl.Topic, qt.Topic, acl.Delete)
 		for _, qp := range qt.Partitions {
 			a := kmsg.NewDeleteRecordsResponseTopicPartition()
 			a.Partition, a.LowWatermark = qp.Partition, -1
-			low, err := deleteBefore(ctx, v.ByName[qt.Topic], qp.Partition, qp.Offset)
+			low, err := int64(-1), denied
+			if denied == nil {
+				low, err = deleteBefore(ctx, v.ByName[qt.Topic], qp.Partition, qp.Offset)
+			}
 			if a.ErrorCode = code(err); err == nil {
 				a.LowWatermark = low
 			}

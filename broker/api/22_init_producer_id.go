@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/wire"
 )
 
@@ -22,9 +23,13 @@ func (h *Handler) initProducerIDKey() key {
 
 const noTransactions = "this broker does not take part in transactions"
 
-func (h *Handler) initProducerID(ctx context.Context, _ *wire.Request, q *kmsg.InitProducerIDRequest) *kmsg.InitProducerIDResponse {
+func (h *Handler) initProducerID(ctx context.Context, req *wire.Request, q *kmsg.InitProducerIDRequest) *kmsg.InitProducerIDResponse {
 	r := kmsg.NewPtrInitProducerIDResponse()
 	r.ProducerID, r.ProducerEpoch = -1, -1
+	if err := h.authorizeProducer(req, q.TransactionalID); err != nil {
+		r.ErrorCode = code(err)
+		return r
+	}
 	switch {
 	case q.TransactionalID != nil && *q.TransactionalID == "":
 		r.ErrorCode = kerr.InvalidRequest.Code
@@ -41,4 +46,15 @@ func (h *Handler) initProducerID(ctx context.Context, _ *wire.Request, q *kmsg.I
 	}
 	r.ProducerID, r.ProducerEpoch = id, 0
 	return r
+}
+
+// authorizeProducer lets who may write somewhere have an id, and who may use a transactional id have that.
+func (h *Handler) authorizeProducer(req *wire.Request, transactionalID *string) error {
+	switch {
+	case transactionalID != nil:
+		return h.authorize(req, acl.TransactionalID, *transactionalID, acl.Write)
+	case h.mayWriteSomewhere(req):
+		return nil
+	}
+	return h.authorizeCluster(req, acl.IdempotentWrite)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/wire"
 )
 
@@ -19,17 +20,20 @@ func (h *Handler) offsetForLeaderEpochKey() key {
 	return key{num: 23, min: 0, max: 4, serve: decoded(h.offsetForLeaderEpoch)}
 }
 
-func (h *Handler) offsetForLeaderEpoch(_ context.Context, _ *wire.Request, q *kmsg.OffsetForLeaderEpochRequest) *kmsg.OffsetForLeaderEpochResponse {
+func (h *Handler) offsetForLeaderEpoch(_ context.Context, req *wire.Request, q *kmsg.OffsetForLeaderEpochRequest) *kmsg.OffsetForLeaderEpochResponse {
 	v := h.backend.View()
 	r := kmsg.NewPtrOffsetForLeaderEpochResponse()
 	for _, qt := range q.Topics {
 		t := kmsg.NewOffsetForLeaderEpochResponseTopic()
 		t.Topic = qt.Topic
+		denied := h.authorize(req, acl.Topic, qt.Topic, acl.Describe)
 		for _, qp := range qt.Partitions {
 			a := kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
 			a.Partition = qp.Partition
 			p, ok := v.ByName[qt.Topic].Partition(qp.Partition)
-			if !ok {
+			if denied != nil {
+				a.ErrorCode = code(denied)
+			} else if !ok {
 				a.ErrorCode = kerr.UnknownTopicOrPartition.Code
 			} else if _, err := checkEpoch(p, qp.CurrentLeaderEpoch); err != nil {
 				a.ErrorCode = code(err)

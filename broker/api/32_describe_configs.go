@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/wire"
 )
 
@@ -20,7 +21,7 @@ func (h *Handler) describeConfigsKey() key {
 	return key{num: 32, min: 0, max: 4, serve: decoded(h.describeConfigs)}
 }
 
-func (h *Handler) describeConfigs(_ context.Context, _ *wire.Request, q *kmsg.DescribeConfigsRequest) *kmsg.DescribeConfigsResponse {
+func (h *Handler) describeConfigs(_ context.Context, req *wire.Request, q *kmsg.DescribeConfigsRequest) *kmsg.DescribeConfigsResponse {
 	r := kmsg.NewPtrDescribeConfigsResponse()
 	for _, res := range q.Resources {
 		a := kmsg.NewDescribeConfigsResponseResource()
@@ -28,9 +29,13 @@ func (h *Handler) describeConfigs(_ context.Context, _ *wire.Request, q *kmsg.De
 		var err error
 		switch res.ResourceType {
 		case kmsg.ConfigResourceTypeTopic:
-			a.Configs, err = h.topicConfigs(res.ResourceName, q)
+			if err = h.authorize(req, acl.Topic, res.ResourceName, acl.DescribeConfigs); err == nil {
+				a.Configs, err = h.topicConfigs(res.ResourceName, q)
+			}
 		case kmsg.ConfigResourceTypeBroker:
-			a.Configs, err = h.brokerConfigs(res.ResourceName)
+			if err = h.authorizeCluster(req, acl.DescribeConfigs); err == nil {
+				a.Configs, err = h.brokerConfigs(res.ResourceName)
+			}
 		default:
 			err = refuse(kerr.InvalidRequest, "only topics and brokers have settings here")
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/wire"
 )
 
@@ -20,10 +21,10 @@ func (h *Handler) alterConfigsKey() key {
 	return key{num: 33, min: 0, max: 2, serve: decoded(h.alterConfigs)}
 }
 
-func (h *Handler) alterConfigs(ctx context.Context, _ *wire.Request, q *kmsg.AlterConfigsRequest) *kmsg.AlterConfigsResponse {
+func (h *Handler) alterConfigs(ctx context.Context, req *wire.Request, q *kmsg.AlterConfigsRequest) *kmsg.AlterConfigsResponse {
 	r := kmsg.NewPtrAlterConfigsResponse()
 	for _, res := range q.Resources {
-		topic, err := h.alterable(res.ResourceType, res.ResourceName)
+		topic, err := h.alterable(req, res.ResourceType, res.ResourceName)
 		configs := make(map[string]string)
 		for _, c := range res.Configs {
 			if c.Value != nil {
@@ -42,7 +43,14 @@ func (h *Handler) alterConfigs(ctx context.Context, _ *wire.Request, q *kmsg.Alt
 }
 
 // alterable finds the topic whose settings are to be changed.
-func (h *Handler) alterable(kind kmsg.ConfigResourceType, name string) (*Topic, error) {
+func (h *Handler) alterable(req *wire.Request, kind kmsg.ConfigResourceType, name string) (*Topic, error) {
+	denied := h.authorizeCluster
+	if kind == kmsg.ConfigResourceTypeTopic {
+		denied = func(req *wire.Request, op acl.Operation) error { return h.authorize(req, acl.Topic, name, op) }
+	}
+	if err := denied(req, acl.AlterConfigs); err != nil {
+		return nil, err
+	}
 	if kind != kmsg.ConfigResourceTypeTopic {
 		return nil, refuse(kerr.InvalidRequest, "only settings of topics can be changed; those of a broker are flags of the node")
 	}

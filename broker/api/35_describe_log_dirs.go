@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/wire"
 )
 
@@ -18,7 +19,12 @@ func (h *Handler) describeLogDirsKey() key {
 	return key{num: 35, min: 0, max: 4, serve: decoded(h.describeLogDirs)}
 }
 
-func (h *Handler) describeLogDirs(_ context.Context, _ *wire.Request, q *kmsg.DescribeLogDirsRequest) *kmsg.DescribeLogDirsResponse {
+func (h *Handler) describeLogDirs(_ context.Context, req *wire.Request, q *kmsg.DescribeLogDirsRequest) *kmsg.DescribeLogDirsResponse {
+	if err := h.authorizeCluster(req, acl.Describe); err != nil {
+		r := kmsg.NewPtrDescribeLogDirsResponse()
+		r.ErrorCode = code(err)
+		return r
+	}
 	dir := kmsg.NewDescribeLogDirsResponseDir()
 	dir.Dir = h.backend.LogDir()
 	for _, topic := range h.backend.View().Topics {

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/wire"
 )
 
@@ -20,7 +21,7 @@ func (h *Handler) createPartitionsKey() key {
 	return key{num: 37, min: 0, max: 3, serve: decoded(h.createPartitions)}
 }
 
-func (h *Handler) createPartitions(ctx context.Context, _ *wire.Request, q *kmsg.CreatePartitionsRequest) *kmsg.CreatePartitionsResponse {
+func (h *Handler) createPartitions(ctx context.Context, req *wire.Request, q *kmsg.CreatePartitionsRequest) *kmsg.CreatePartitionsResponse {
 	ctx, cancel := context.WithTimeout(ctx, millis(q.TimeoutMillis))
 	defer cancel()
 	r := kmsg.NewPtrCreatePartitionsResponse()
@@ -28,7 +29,10 @@ func (h *Handler) createPartitions(ctx context.Context, _ *wire.Request, q *kmsg
 	for _, t := range q.Topics {
 		a := kmsg.NewCreatePartitionsResponseTopic()
 		a.Topic = t.Topic
-		err := h.checkPartitions(&t)
+		err := h.authorize(req, acl.Topic, t.Topic, acl.Alter)
+		if err == nil {
+			err = h.checkPartitions(&t)
+		}
 		if seen[t.Topic] {
 			err = refuse(kerr.InvalidRequest, "the topic is named more than once in this request")
 		}

@@ -22,10 +22,10 @@ func (h *Handler) incrementalAlterConfigsKey() key {
 	return key{num: 44, min: 0, max: 1, serve: decoded(h.incrementalAlterConfigs)}
 }
 
-func (h *Handler) incrementalAlterConfigs(ctx context.Context, _ *wire.Request, q *kmsg.IncrementalAlterConfigsRequest) *kmsg.IncrementalAlterConfigsResponse {
+func (h *Handler) incrementalAlterConfigs(ctx context.Context, req *wire.Request, q *kmsg.IncrementalAlterConfigsRequest) *kmsg.IncrementalAlterConfigsResponse {
 	r := kmsg.NewPtrIncrementalAlterConfigsResponse()
 	for _, res := range q.Resources {
-		topic, err := h.alterable(res.ResourceType, res.ResourceName)
+		topic, err := h.alterable(req, res.ResourceType, res.ResourceName)
 		var configs map[string]string
 		if err == nil {
 			configs, err = altered(topic.Configs, res.Configs)

@@ -91,6 +91,17 @@ func (h *Handler) authorize(req *wire.Request, resource acl.Resource, name strin
 	return denials[resource]
 }
 
+// denied returns why who asks may not do op on a topic that was named, or found by its id; an id that nothing was found by is nobody's.
+func (h *Handler) denied(req *wire.Request, name string, topic *Topic, op acl.Operation) error {
+	switch {
+	case topic != nil:
+		name = topic.Name
+	case name == "":
+		return nil
+	}
+	return h.authorize(req, acl.Topic, name, op)
+}
+
 // authorizeCluster is authorize for the cluster itself.
 func (h *Handler) authorizeCluster(req *wire.Request, op acl.Operation) error {
 	return h.authorize(req, acl.Cluster, state.ClusterResource, op)

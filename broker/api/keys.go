@@ -24,6 +24,9 @@ func (h *Handler) list() []key {
 		h.deleteRecordsKey(),           // 21
 		h.initProducerIDKey(),          // 22
 		h.offsetForLeaderEpochKey(),    // 23
+		h.describeACLsKey(),            // 29
+		h.createACLsKey(),              // 30
+		h.deleteACLsKey(),              // 31
 		h.describeConfigsKey(),         // 32
 		h.alterConfigsKey(),            // 33
 		h.describeLogDirsKey(),         // 35

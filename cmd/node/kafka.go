@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weir-analytics/weir/broker"
+	"github.com/weir-analytics/weir/broker/api"
 	"github.com/weir-analytics/weir/raftfsm/state"
 )
 
@@ -93,18 +94,19 @@ func advertise(list []kafkaListener, s string) error {
 	return fmt.Errorf("--kafka-advertise: %q belongs to no listener that has no address yet: give --kafka %s://HOST:PORT too", s, scheme)
 }
 
-// brokerListeners are what the broker is told of them.
-func (n *Node) brokerListeners() ([]broker.Listener, error) {
+// brokerListeners are what the broker is told of them, and of who may use them.
+func (n *Node) brokerListeners() ([]broker.Listener, api.Access, error) {
+	access := n.cfg.KafkaAccess
 	list, err := n.cfg.kafkaListeners()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = access.guard(list)
 	}
-	if err := n.cfg.KafkaAccess.guard(list); err != nil {
-		return nil, err
-	}
-	keys, err := n.cfg.KafkaAccess.keys(list, n.room("broker"))
 	if err != nil {
-		return nil, err
+		return nil, api.Access{}, err
+	}
+	keys, err := access.keys(list, n.room("broker"))
+	if err != nil {
+		return nil, api.Access{}, err
 	}
 	var listeners []broker.Listener
 	for _, l := range list {
@@ -114,7 +116,8 @@ func (n *Node) brokerListeners() ([]broker.Listener, error) {
 		}
 		listeners = append(listeners, b)
 	}
-	return listeners, nil
+	policy, enforced := access.policy(list)
+	return listeners, api.Access{Enforced: enforced, Policy: policy, Reauthenticate: access.Reauthenticate}, nil
 }
 
 // registration is what the cluster is told of this node.

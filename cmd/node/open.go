@@ -93,7 +93,7 @@ func (n *Node) openBroker() (*broker.Broker, error) {
 	cfg := broker.Default()
 	cfg.DataDir, cfg.NodeID, cfg.ServerID = n.cfg.DataDir, n.cfg.NodeID, n.ctl.ServerID()
 	var err error
-	if cfg.Listeners, err = n.brokerListeners(); err != nil {
+	if cfg.Listeners, cfg.API.Access, err = n.brokerListeners(); err != nil {
 		return nil, err
 	}
 	cfg.FixedPartitions = isPipelineTopic
