@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-analytics/weir/raftfsm/state"
 	"github.com/weir-analytics/weir/rollup/bucket"
+	"github.com/weir-analytics/weir/rollup/refusals"
 	"github.com/weir-analytics/weir/rollup/report"
 	"github.com/weir-analytics/weir/rollup/sketch"
 	"github.com/weir-analytics/weir/rollup/table"
@@ -272,4 +273,14 @@ func floorMod(a, b int64) int64 {
 		m += b
 	}
 	return m
+}
+
+// RefusedCount is how many hits were refused for one reason.
+type RefusedCount = refusals.Count
+
+// Refused returns how many hits of a site were refused from one moment to before another, most frequent reason first, and from when on the
+// answer is whole: the zero time when nothing was ever refused. Site 0 is for hits whose site is not known. See package refusals for which
+// moments are exact.
+func (r *Rollup) Refused(site state.SiteID, from, to time.Time) (counts []RefusedCount, since time.Time) {
+	return r.refused.Sum(uint32(site), from, to)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/weir-analytics/weir/raftfsm/state"
 	"github.com/weir-analytics/weir/rollup/feed"
 	"github.com/weir-analytics/weir/rollup/fold"
+	"github.com/weir-analytics/weir/rollup/refusals"
 	"github.com/weir-analytics/weir/rollup/table"
 	"github.com/weir-analytics/weir/rollup/tally"
 )
@@ -27,12 +28,13 @@ type Sites interface{ State() *state.State }
 
 // Config says where the log is, where the table may be, and who asks.
 type Config struct {
-	Seeds  []string                                                          // HOST:PORT of the log's brokers
-	Dialer func(ctx context.Context, network, host string) (net.Conn, error) // nil: plain TCP
-	Opts   []kgo.Opt                                                         // TLS, SASL and the like
-	Sites  Sites
-	Dir    string // of the table; made if it does not exist
-	Member string // names this node in the consumer groups, for ever; empty: a name made up once and kept in Dir
+	Seeds   []string                                                          // HOST:PORT of the log's brokers
+	Dialer  func(ctx context.Context, network, host string) (net.Conn, error) // nil: plain TCP
+	Opts    []kgo.Opt                                                         // TLS, SASL and the like
+	Sites   Sites
+	Dir     string // of the table; made if it does not exist
+	Refused string // topic with the numbers of hits that were refused; empty: none is read
+	Member  string // names this node in the consumer groups, for ever; empty: a name made up once and kept in Dir
 
 	TableCacheBytes int64 // blocks of the table in memory; 0 is 32 MiB
 	FoldCacheBytes  int   // windows in memory, of each partition and length; 0 is 8 MiB
@@ -52,6 +54,8 @@ type Rollup struct {
 	feeds *feed.Metrics
 	ends  *ends
 	ready atomic.Bool
+
+	refused *refusals.Ledger
 
 	counting atomic.Pointer[[]*feed.Feed] // once Run has begun to count
 
@@ -77,7 +81,8 @@ func Open(cfg Config) (*Rollup, error) {
 		cfg.Member = name
 	}
 	logger := cfg.Log.With("room", "rollup")
-	r := &Rollup{cfg: cfg, log: feed.Log{Seeds: cfg.Seeds, Dialer: cfg.Dialer, Opts: cfg.Opts, Logger: logger}, feeds: feed.NewMetrics(cfg.Registry), ends: newEnds(cfg.Now)}
+	r := &Rollup{cfg: cfg, log: feed.Log{Seeds: cfg.Seeds, Dialer: cfg.Dialer, Opts: cfg.Opts, Logger: logger}, feeds: feed.NewMetrics(cfg.Registry), ends: newEnds(cfg.Now),
+		refused: refusals.NewLedger()}
 	r.partitions.Store(Partitions)
 	var err error
 	r.table, err = table.Open(table.Config{Dir: filepath.Join(cfg.Dir, "table"), Log: r.log, Topics: unitTopics, CacheBytes: cfg.TableCacheBytes,
@@ -113,6 +118,9 @@ func (r *Rollup) Run(ctx context.Context) error {
 		group.Go(func() error { return f.Run(ctx) })
 	}
 	group.Go(func() error { return r.ends.run(ctx, r.log) })
+	if r.cfg.Refused != "" {
+		group.Go(func() error { return r.refused.Follow(ctx, r.log, r.cfg.Refused) })
+	}
 	r.ready.Store(true)
 	defer r.ready.Store(false)
 	return group.Wait()

@@ -237,3 +237,20 @@ func TestSitesUsersAndTokens(t *testing.T) {
 		t.Errorf("status for a viewer: %d %s", w.Code, w.Body)
 	}
 }
+
+func TestRefusedHits(t *testing.T) {
+	n := newNode(t)
+	by := callers(t, n)
+	w := n.do("GET", "/api/v1/sites/example.com/refused?last=2h", "", by["viewer"])
+	want := `{"site":"example.com","timezone":"Europe/Berlin","from":"2026-07-01T13:00:00+02:00","to":"2026-07-01T15:00:00+02:00","since":"2026-07-01T12:34:56Z",` +
+		`"rows":[{"reason":"future","count":120}],"no_site":[{"reason":"not-json","count":2}]}` + "\n"
+	if w.Code != 200 || w.Body.String() != want {
+		t.Errorf("got  %d %s\nwant %s", w.Code, w.Body, want)
+	}
+	if w := n.do("GET", "/api/v1/sites/example.com/refused", "", by["viewer"]); w.Code != 200 || !strings.Contains(w.Body.String(), `"from":"2026-04-03T00:00:00+02:00"`) {
+		t.Errorf("without a range: %d %s", w.Code, w.Body)
+	}
+	if w := n.do("GET", "/api/v1/sites/example.com/refused?by=country", "", by["viewer"]); w.Code != 400 || !strings.Contains(w.Body.String(), "from, to, last") {
+		t.Errorf("by a report: %d %s", w.Code, w.Body)
+	}
+}

@@ -136,6 +136,13 @@ func (f *fakeRollup) Bounds(state.SiteID) (first, last time.Time, ok bool) {
 	return f.first, f.last, !f.first.IsZero()
 }
 
+func (f *fakeRollup) Refused(site state.SiteID, from, to time.Time) ([]stats.RefusedCount, time.Time) {
+	if site == 0 {
+		return []stats.RefusedCount{{Reason: "not-json", Count: 2}}, testNow
+	}
+	return []stats.RefusedCount{{Reason: "future", Count: int64(to.Sub(from) / time.Minute)}}, testNow
+}
+
 func (f *fakeRollup) Watch(state.SiteID) (<-chan struct{}, func()) { return f.changed, func() {} }
 
 func (f *fakeRollup) WaitFor(_ context.Context, offsets map[int32]int64) error {

@@ -47,6 +47,7 @@ func (s *Server) routes() []route {
 		{GET, "/sites/{site}/counts", auth.Read, brief, s.stats.Counts},
 		{GET, "/sites/{site}/stats", auth.Read, brief, s.stats.Counts},
 		{GET, "/sites/{site}/links", auth.Read, brief, s.stats.Links},
+		{GET, "/sites/{site}/refused", auth.Read, brief, s.stats.Refused},
 		{GET, "/sites/{site}/now", auth.Read, brief, s.stats.Now},
 		{GET, "/sites/{site}/live", auth.Read, stream, s.live.Stream},
 		{POST, "/sites/{site}/import", auth.Import, stream, s.admin.Import},

@@ -134,7 +134,7 @@ func (n *Node) checkGeoIP(i *ingest.Ingest) error {
 func (n *Node) openRollup() (*rollup.Rollup, error) {
 	return rollup.Open(rollup.Config{
 		Seeds: []string{n.broker.Addr().String()}, Dialer: n.broker.Dial,
-		Sites: n.ctl, Dir: filepath.Join(n.cfg.DataDir, "rollup"),
+		Sites: n.ctl, Dir: filepath.Join(n.cfg.DataDir, "rollup"), Refused: ingest.TopicDropped,
 		Registry: n.reg, Log: n.room("rollup"),
 	})
 }

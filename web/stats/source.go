@@ -16,6 +16,9 @@ type Rollup interface {
 	Now(site state.SiteID) (NowCounts, error)
 	// Bounds returns the start of the first minute with a hit and the end of the last one; ok is false when there is none.
 	Bounds(site state.SiteID) (first, last time.Time, ok bool)
+	// Refused returns how many hits of a site (0: of none that is known) were refused in a range, most frequent reason first, and from when on
+	// that is whole; the zero time when nothing was ever refused.
+	Refused(site state.SiteID, from, to time.Time) (counts []RefusedCount, since time.Time)
 }
 
 // What is asked and answered is the counting room's; these names save readers of this package the way there.
@@ -28,6 +31,8 @@ type (
 	Row = rollup.Row
 	// NowCounts are the counts of the last minutes.
 	NowCounts = rollup.NowCounts
+	// RefusedCount is how many hits were refused for one reason.
+	RefusedCount = rollup.RefusedCount
 )
 
 // Sites finds sites in the cluster state.
