@@ -34,6 +34,7 @@ const (
 	attrLogAppendTime = 1 << 3
 	attrTransactional = 1 << 4
 	attrControl       = 1 << 5
+	attrDeleteHorizon = 1 << 6
 )
 
 // NoProducer is the producer id of a batch sent without idempotence.

@@ -58,17 +58,23 @@ func (b *Builder) Append(r Record) {
 		b.baseTime = r.TimestampMs
 	}
 	b.maxTime = max(b.maxTime, r.TimestampMs)
-	timeDelta := r.TimestampMs - b.baseTime
+	r.OffsetDelta = b.count
+	b.buf = appendRecord(b.buf, r, b.baseTime)
+	b.count++
+}
 
-	size := 1 + varintSize(timeDelta) + varintSize(int64(b.count)) +
+// appendRecord encodes a record whose time counts from baseTime.
+func appendRecord(buf []byte, r Record, baseTime int64) []byte {
+	timeDelta := r.TimestampMs - baseTime
+	size := 1 + varintSize(timeDelta) + varintSize(int64(r.OffsetDelta)) +
 		bytesSize(r.Key) + bytesSize(r.Value) + varintSize(int64(len(r.Headers)))
 	for _, h := range r.Headers {
 		size += varintSize(int64(len(h.Key))) + len(h.Key) + bytesSize(h.Value)
 	}
-	buf := binary.AppendVarint(b.buf, int64(size))
+	buf = binary.AppendVarint(buf, int64(size))
 	buf = append(buf, 0)
 	buf = binary.AppendVarint(buf, timeDelta)
-	buf = binary.AppendVarint(buf, int64(b.count))
+	buf = binary.AppendVarint(buf, int64(r.OffsetDelta))
 	buf = appendBytes(buf, r.Key)
 	buf = appendBytes(buf, r.Value)
 	buf = binary.AppendVarint(buf, int64(len(r.Headers)))
@@ -77,8 +83,7 @@ func (b *Builder) Append(r Record) {
 		buf = append(buf, h.Key...)
 		buf = appendBytes(buf, h.Value)
 	}
-	b.buf = buf
-	b.count++
+	return buf
 }
 
 // Len is the number of records so far.

@@ -67,6 +67,8 @@ func (b Batch) checkProducerFields() error {
 		return fmt.Errorf("%w %d", ErrCodec, b.Codec())
 	case b.Control():
 		return fmt.Errorf("%w: control batches come from the broker alone", ErrInvalid)
+	case b.Attributes&attrDeleteHorizon != 0:
+		return fmt.Errorf("%w: the delete horizon is the cleaner's to set", ErrInvalid)
 	case b.LogAppendTime():
 		return fmt.Errorf("%w: the append time is the broker's to set", ErrInvalid)
 	case b.ProducerID < NoProducer:
