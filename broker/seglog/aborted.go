@@ -217,18 +217,30 @@ func (l *Log) ResetAborted(list []Aborted) {
 // in the order of their markers; all of them when every transaction below to
 // has ended. ErrOffsetRange means that from was deleted.
 func (l *Log) AbortedIn(from, to int64) ([]Aborted, error) {
+	for {
+		out, whole, err := l.abortedOnce(from, to)
+		if err != nil || whole {
+			return out, err
+		}
+	}
+}
+
+// abortedOnce is AbortedIn; whole is false when a segment was replaced
+// meanwhile, whose file may be gone.
+func (l *Log) abortedOnce(from, to int64) (out []Aborted, whole bool, err error) {
 	l.mu.RLock()
 	segs, closed := l.segs, l.closed
 	l.mu.RUnlock()
 	if closed {
-		return nil, ErrClosed
+		return nil, false, ErrClosed
 	}
-	var out []Aborted
+	var seen []*segment
 	for i := max(segmentOf(segs, from), 0); i < len(segs); i++ {
 		list, err := l.abortedOf(segs[i], from)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
+		seen = append(seen, segs[i])
 		done := false
 		for _, a := range list {
 			if a.LastOffset >= from && a.FirstOffset < to {
@@ -242,9 +254,14 @@ func (l *Log) AbortedIn(from, to int64) ([]Aborted, error) {
 	}
 	// What was deleted meanwhile is missing in the list.
 	if first := l.Bounds().Anchor.NextOffset; from < first {
-		return nil, fmt.Errorf("%w: %d, the log begins at %d", ErrOffsetRange, from, first)
+		return nil, false, fmt.Errorf("%w: %d, the log begins at %d", ErrOffsetRange, from, first)
 	}
-	return out, nil
+	for _, s := range seen {
+		if l.gone(s) {
+			return nil, false, nil
+		}
+	}
+	return out, true, nil
 }
 
 // abortedOf returns the entries of a segment of which some are from an offset on.

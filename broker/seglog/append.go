@@ -76,6 +76,15 @@ func (l *Log) place(entries []Entry) error {
 		}
 		term = e.Term
 		e.BaseOffset, e.Count = next, 0
+		if e.Kind == KindHole {
+			end, ok := HoleEnd(e.Data)
+			if !ok || end < next || end-next > math.MaxInt32 {
+				return fmt.Errorf("%w: entry %d is a hole up to offset %d where %d is next", ErrOrder, e.Index, end, next)
+			}
+			e.Count = int32(end - next)
+			next = end
+			continue
+		}
 		if e.Kind != KindBatch {
 			continue
 		}
@@ -103,18 +112,21 @@ func (l *Log) place(entries []Entry) error {
 func (l *Log) appendRun(entries []Entry) (n int, err error) {
 	batchTerm, logBytes := uint32(0), int64(0)
 	for n < len(entries) {
-		if e := &entries[n]; e.Kind == KindBatch {
+		if e := &entries[n]; e.Kind == KindBatch || e.Count > 0 {
 			if batchTerm != 0 && batchTerm != e.Term {
 				break
 			}
 			batchTerm = e.Term
-			logBytes += int64(len(e.Data))
+			if e.Kind == KindBatch {
+				logBytes += int64(len(e.Data))
+			}
 		}
 		n++
 	}
 	s := l.active()
 	offsets := entries[n-1].BaseOffset + int64(entries[n-1].Count) - s.head.base
-	full := logBytes > 0 && s.sum.logSize > 0 && (s.sum.logSize+logBytes > l.cfg.SegmentBytes || offsets > math.MaxInt32)
+	full := s.sum.batchTerm != 0 && (logBytes > 0 && s.sum.logSize > 0 && s.sum.logSize+logBytes > l.segmentBytes.Load() ||
+		offsets > l.maxOffsets.Load())
 	otherTerm := batchTerm != 0 && s.sum.batchTerm != 0 && batchTerm != s.sum.batchTerm
 	if s.sealed || full || otherTerm {
 		if err := l.roll(); err != nil {
@@ -172,13 +184,19 @@ func (w *write) do(entries []Entry) error {
 	logPos := w.sum.logSize
 	for i := range entries {
 		e := &entries[i]
-		sl := slot{term: e.Term, kind: e.Kind, rel: uint32(e.BaseOffset - w.s.head.base), size: uint32(len(e.Data)), count: uint32(e.Count)}
+		sl := slot{
+			term: e.Term, kind: e.Kind, rel: uint32(e.BaseOffset - w.s.head.base), size: uint32(len(e.Data)), count: uint32(e.Count),
+			index: uint32(w.s.sum.slots + i), entries: 1,
+		}
 		newest := record.NoTimestamp
 		if sl.batch() {
 			sl.pos = uint32(w.sum.logSize)
 			newest = w.countBatch(e)
 		} else {
 			sl.pos = uint32(w.sum.dataSize)
+			if e.Count > 0 {
+				w.sum.batchTerm, w.sum.next = e.Term, e.BaseOffset+int64(e.Count)
+			}
 			at := len(internal)
 			internal = appendInternal(internal, internalRecord{e.Index, e.Term, e.Kind, e.BaseOffset, e.Data})
 			w.sum.dataSize += int64(len(internal) - at)
@@ -212,7 +230,7 @@ func (w *write) countBatch(e *Entry) int64 {
 
 func (s *summary) addTime(h record.Batch) {
 	oldest := h.BaseTimestampMs
-	if h.LogAppendTime() {
+	if _, cleaned := h.DeleteHorizonMs(); cleaned || h.LogAppendTime() {
 		oldest = h.MaxTimestampMs
 	}
 	if oldest >= 0 && (s.minTimeMs < 0 || oldest < s.minTimeMs) {

@@ -11,9 +11,11 @@ import (
 
 const (
 	rixVersion     = 1
+	rixCompacted   = 2 // of a segment in which entries were joined to holes
 	rixHeaderSize  = 64
 	rixTrailerSize = 64
 	slotSize       = 24
+	compactedSlot  = 32 // slotSize, then the index and the number of entries
 	recordHeader   = 32 // of an internal entry in .rix.data
 
 	rixMagic     = "WRIX"
@@ -35,10 +37,25 @@ const (
 	// KindConfig is a membership of the group. The newest one at or below the
 	// anchor is kept when the entries before the anchor are deleted.
 	KindConfig Kind = 2
+	// KindHole is what is left of batches that were cleaned away: an entry that
+	// takes offsets and has no records. Its data is the offset after it (i64).
+	KindHole Kind = 255
 )
 
+func holeData(end int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(end)) }
+
+// HoleEnd is the offset after a hole, from its data.
+func HoleEnd(data []byte) (end int64, ok bool) {
+	if len(data) != 8 {
+		return 0, false
+	}
+	end = int64(binary.BigEndian.Uint64(data))
+	return end, end >= 0
+}
+
 // slot is one entry in the .rix file; its index is that of the segment's first
-// entry plus the slot number.
+// entry plus the slot number. In a compacted segment a slot may stand for a run
+// of entries of one term that have become a hole, and says its index itself.
 type slot struct {
 	term  uint32
 	kind  Kind
@@ -46,6 +63,9 @@ type slot struct {
 	size  uint32
 	rel   uint32 // base offset (or, for internal entries, next offset) minus the segment's
 	count uint32 // offsets taken, 0 for internal entries
+
+	index   uint32 // of its first entry, minus that of the segment's first
+	entries uint32 // 1, except for holes in compacted segments
 }
 
 func (s slot) batch() bool { return s.kind == KindBatch }
@@ -85,7 +105,40 @@ func parseSlot(b []byte, n int) (s slot, ok bool) {
 		size:  binary.BigEndian.Uint32(b[12:]),
 		rel:   binary.BigEndian.Uint32(b[16:]),
 		count: binary.BigEndian.Uint32(b[20:]),
+		index: uint32(n), entries: 1,
 	}, true
+}
+
+// appendCompactedSlot encodes s as slot number n of a compacted segment.
+func appendCompactedSlot(dst []byte, s slot, n int) []byte {
+	at := len(dst)
+	dst = appendSlot(dst, s, n)
+	dst = binary.BigEndian.AppendUint32(dst, s.index)
+	dst = binary.BigEndian.AppendUint32(dst, s.entries)
+	binary.BigEndian.PutUint16(dst[at+6:], compactedSum(dst[at:], n))
+	return dst
+}
+
+func compactedSum(b []byte, n int) uint16 {
+	return uint16(crc32.Update(uint32(slotSum(b, n)), castagnoli, b[slotSize:compactedSlot]))
+}
+
+// parseCompactedSlot decodes slot number n of a compacted segment.
+func parseCompactedSlot(b []byte, n int) (s slot, ok bool) {
+	if len(b) < compactedSlot || b[4] == 0 || b[5] != 0 || binary.BigEndian.Uint16(b[6:]) != compactedSum(b, n) {
+		return slot{}, false
+	}
+	s = slot{
+		term:    binary.BigEndian.Uint32(b),
+		kind:    Kind(b[4]),
+		pos:     binary.BigEndian.Uint32(b[8:]),
+		size:    binary.BigEndian.Uint32(b[12:]),
+		rel:     binary.BigEndian.Uint32(b[16:]),
+		count:   binary.BigEndian.Uint32(b[20:]),
+		index:   binary.BigEndian.Uint32(b[24:]),
+		entries: binary.BigEndian.Uint32(b[28:]),
+	}
+	return s, s.entries > 0
 }
 
 // rixHead is the start of a .rix file: where the segment begins.
@@ -94,11 +147,20 @@ type rixHead struct {
 	firstIndex uint64
 	prevTerm   uint32 // of the entry before the first, 0 at the very start
 	createdMs  int64  // when this replica began the segment, 0 when unknown
+	compacted  bool   // entries were joined to holes; such a segment is always sealed
+}
+
+func (h rixHead) slotSize() int64 {
+	if h.compacted {
+		return compactedSlot
+	}
+	return slotSize
 }
 
 // joins says whether two heads mark the same place in the log.
 func (h rixHead) joins(o rixHead) bool {
 	h.createdMs, o.createdMs = 0, 0
+	h.compacted, o.compacted = false, false
 	return h == o
 }
 
@@ -106,6 +168,9 @@ func (h rixHead) encode() []byte {
 	b := make([]byte, rixHeaderSize)
 	copy(b, rixMagic)
 	binary.BigEndian.PutUint16(b[4:], rixVersion)
+	if h.compacted {
+		binary.BigEndian.PutUint16(b[4:], rixCompacted)
+	}
 	binary.BigEndian.PutUint64(b[8:], uint64(h.base))
 	binary.BigEndian.PutUint64(b[16:], h.firstIndex)
 	binary.BigEndian.PutUint32(b[24:], h.prevTerm)
@@ -121,14 +186,16 @@ func parseRixHead(b []byte) (rixHead, error) {
 	if got := checksum(b[:60]); got != binary.BigEndian.Uint32(b[60:]) {
 		return rixHead{}, fmt.Errorf("header checksum is wrong")
 	}
-	if v := binary.BigEndian.Uint16(b[4:]); v != rixVersion {
-		return rixHead{}, fmt.Errorf("index file has version %d, this program reads version %d", v, rixVersion)
+	version := binary.BigEndian.Uint16(b[4:])
+	if version != rixVersion && version != rixCompacted {
+		return rixHead{}, fmt.Errorf("index file has version %d, this program reads versions %d and %d", version, rixVersion, rixCompacted)
 	}
 	return rixHead{
 		base:       int64(binary.BigEndian.Uint64(b[8:])),
 		firstIndex: binary.BigEndian.Uint64(b[16:]),
 		prevTerm:   binary.BigEndian.Uint32(b[24:]),
 		createdMs:  int64(binary.BigEndian.Uint64(b[32:])),
+		compacted:  version == rixCompacted,
 	}, nil
 }
 
@@ -136,6 +203,7 @@ func parseRixHead(b []byte) (rixHead, error) {
 // trailer of the .rix file it says that the files were trimmed and synced.
 type summary struct {
 	slots     int
+	joined    int // entries beyond one per slot: what holes stand for
 	logSize   int64
 	dataSize  int64
 	batchTerm uint32 // of all its batches, 0 when it has none
@@ -155,6 +223,7 @@ func (s summary) encode() []byte {
 	binary.BigEndian.PutUint32(b[16:], uint32(s.dataSize))
 	binary.BigEndian.PutUint32(b[20:], s.batchTerm)
 	binary.BigEndian.PutUint32(b[24:], s.lastTerm)
+	binary.BigEndian.PutUint32(b[28:], uint32(s.joined))
 	binary.BigEndian.PutUint64(b[32:], uint64(s.next))
 	binary.BigEndian.PutUint64(b[40:], uint64(s.minTimeMs))
 	binary.BigEndian.PutUint64(b[48:], uint64(s.maxTimeMs))
@@ -170,6 +239,7 @@ func parseSummary(b []byte) (summary, bool) {
 	}
 	return summary{
 		slots:     int(binary.BigEndian.Uint32(b[8:])),
+		joined:    int(binary.BigEndian.Uint32(b[28:])),
 		logSize:   int64(binary.BigEndian.Uint32(b[12:])),
 		dataSize:  int64(binary.BigEndian.Uint32(b[16:])),
 		batchTerm: binary.BigEndian.Uint32(b[20:]),

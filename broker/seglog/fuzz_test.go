@@ -104,3 +104,18 @@ func FuzzRecover(f *testing.F) {
 		}
 	})
 }
+
+func FuzzCompactedSlot(f *testing.F) {
+	f.Add(appendCompactedSlot(nil, slot{term: 3, kind: KindHole, rel: 7, count: 90, index: 4, entries: 30}, 2), 2)
+	f.Add(appendCompactedSlot(nil, slot{term: 3, kind: KindBatch, pos: 9, size: 61, rel: 7, count: 1, index: 4, entries: 1}, 0), 0)
+	f.Fuzz(func(t *testing.T, b []byte, n int) {
+		if s, ok := parseCompactedSlot(b, n); ok {
+			if again := appendCompactedSlot(nil, s, n); string(again) != string(b[:compactedSlot]) {
+				t.Errorf("slot %+v is written as %x, was %x", s, again, b[:compactedSlot])
+			}
+		}
+		if end, ok := HoleEnd(b); ok && string(holeData(end)) != string(b) {
+			t.Errorf("hole up to %d is written as %x, was %x", end, holeData(end), b)
+		}
+	})
+}

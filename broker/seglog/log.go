@@ -3,6 +3,7 @@ package seglog
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,6 +72,9 @@ type Log struct {
 	tail   tail
 	noTail atomic.Bool
 
+	segmentBytes atomic.Int64 // size at which a segment is sealed
+	maxOffsets   atomic.Int64 // that a segment may span
+
 	// wmu is held by whoever changes the end of the log or its files; it is
 	// taken before mu. The segments' own fields for writing belong to it.
 	wmu    sync.Mutex
@@ -88,6 +92,7 @@ type Log struct {
 	lastIndex uint64
 	lastTerm  uint32
 	epochs    []Epoch
+	pins      []*view // held open until Close, see swap
 	closed    bool
 }
 
@@ -126,6 +131,9 @@ type SegmentInfo struct {
 	MinTimeMs  int64 // of its records, -1 when they carry none
 	MaxTimeMs  int64
 	Sealed     bool
+	Compacted  bool // it was cleaned: see Rewrite
+	Term       uint32
+	CreatedMs  int64 // when this replica began it, 0 when unknown
 }
 
 // Segments describes all segments, oldest first.
@@ -134,9 +142,24 @@ func (l *Log) Segments() []SegmentInfo {
 	defer l.mu.RUnlock()
 	out := make([]SegmentInfo, len(l.segs))
 	for i, s := range l.segs {
-		out[i] = SegmentInfo{s.head.base, s.sum.next, s.sum.logSize, s.sum.minTimeMs, s.sum.maxTimeMs, s.sealed}
+		out[i] = SegmentInfo{s.head.base, s.sum.next, s.sum.logSize, s.sum.minTimeMs, s.sum.maxTimeMs, s.sealed,
+			s.head.compacted, s.sum.batchTerm, s.head.createdMs}
 	}
 	return out
+}
+
+// SetSegments says at how many bytes a segment is sealed, 0 for 128 MiB, and how
+// many offsets it may span, 0 for no bound of the owner's. It holds for what is
+// appended from now on.
+func (l *Log) SetSegments(bytes, offsets int64) {
+	if bytes <= 0 {
+		bytes = defaultSegmentBytes
+	}
+	if offsets <= 0 {
+		offsets = math.MaxInt32
+	}
+	l.segmentBytes.Store(min(bytes, maxSegmentBytes))
+	l.maxOffsets.Store(min(offsets, math.MaxInt32))
 }
 
 // KeepTail says whether new entries are kept in memory, for replication. It
@@ -192,8 +215,13 @@ func (l *Log) close(trim bool) error {
 	}
 	l.mu.Lock()
 	l.closed = true
-	segs := l.segs
+	segs, pins := l.segs, l.pins
+	l.pins = nil
 	l.mu.Unlock()
+	for _, v := range pins {
+		l.shared.forget(v.s, true)
+		v.release()
+	}
 	for _, s := range segs {
 		l.shared.forget(s, true)
 		if s.own != nil {

@@ -40,6 +40,15 @@ type meta struct {
 	anchor   Anchor
 	logStart int64
 	cut      cut
+	swap     swap
+}
+
+// swap is a replacement of segments that has begun: the files that were made for
+// the first one take the place of its own, and the segments after it up to the
+// last one go. It is written once those files are durable.
+type swap struct {
+	on          bool
+	first, last int64 // base offsets
 }
 
 // cut is a removal of the newest entries that has begun: all entries from
@@ -69,6 +78,10 @@ func (m meta) encode() ([]byte, error) {
 	binary.BigEndian.PutUint64(b[48:], m.anchor.ConfigIndex)
 	binary.BigEndian.PutUint64(b[56:], m.cut.index)
 	binary.BigEndian.PutUint64(b[64:], uint64(m.cut.base))
+	if m.swap.on {
+		binary.BigEndian.PutUint64(b[72:], uint64(m.swap.first+1))
+		binary.BigEndian.PutUint64(b[80:], uint64(m.swap.last))
+	}
 	copy(b[metaFixed:], m.anchor.Config)
 	binary.BigEndian.PutUint32(b[metaSumAt:], metaSum(b[:size]))
 	return b, nil
@@ -103,6 +116,9 @@ func parseMeta(b []byte) (meta, bool) {
 			index: binary.BigEndian.Uint64(b[56:]),
 			base:  int64(binary.BigEndian.Uint64(b[64:])),
 		},
+	}
+	if first := int64(binary.BigEndian.Uint64(b[72:])); first > 0 {
+		m.swap = swap{on: true, first: first - 1, last: int64(binary.BigEndian.Uint64(b[80:]))}
 	}
 	if n > 0 {
 		m.anchor.Config = append([]byte(nil), b[metaFixed:end]...)
@@ -169,7 +185,17 @@ func createMeta(fsys vfs.FS, dir string, a Anchor, logStart int64) (*metaFile, e
 
 // write makes anchor, log start and cut durable.
 func (m *metaFile) write(a Anchor, logStart int64, c cut) error {
-	next := meta{seq: m.cur.seq + 1, anchor: a, logStart: logStart, cut: c}
+	return m.store(meta{anchor: a, logStart: logStart, cut: c, swap: m.cur.swap})
+}
+
+func (m *metaFile) writeSwap(s swap) error {
+	next := m.cur
+	next.swap = s
+	return m.store(next)
+}
+
+func (m *metaFile) store(next meta) error {
+	next.seq = m.cur.seq + 1
 	b, err := next.encode()
 	if err != nil {
 		return err

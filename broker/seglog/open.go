@@ -19,6 +19,7 @@ func Open(cfg Config) (*Log, error) {
 		return nil, err
 	}
 	l := &Log{cfg: cfg, shared: cfg.Shared}
+	l.SetSegments(cfg.SegmentBytes, 0)
 	if err := l.open(); err != nil {
 		for _, s := range l.segs {
 			l.shared.forget(s, true)
@@ -46,6 +47,9 @@ func (l *Log) open() error {
 		if err := l.meta.write(m.anchor, m.logStart, m.cut); err != nil {
 			return err
 		}
+	}
+	if err := l.finishSwap(); err != nil {
+		return err
 	}
 	if err := l.removeSegmentFiles(func(base int64) bool {
 		return base < m.anchor.NextOffset || m.cut.index != 0 && base > m.cut.base
@@ -226,7 +230,11 @@ func (l *Log) load(base int64, last bool) (*segment, error) {
 		f.close()
 		return nil, err
 	}
-	if ok && !last {
+	if h.compacted && !ok {
+		f.close()
+		return nil, corrupt(s.path+extRix, 0, "the trailer of a compacted segment is missing or does not fit its files")
+	}
+	if ok && (!last || h.compacted) {
 		s.sealed = true
 		return s, f.close()
 	}
@@ -260,7 +268,7 @@ func (s *segment) readTrailer(f *files) (ok bool, err error) {
 		return false, fmt.Errorf("read index: %w", err)
 	}
 	sum, ok := parseSummary(b)
-	if !ok || size != rixHeaderSize+int64(sum.slots)*slotSize+rixTrailerSize {
+	if !ok || size != rixHeaderSize+int64(sum.slots)*s.head.slotSize()+rixTrailerSize {
 		return false, nil
 	}
 	for _, x := range []struct {

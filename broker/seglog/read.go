@@ -18,7 +18,21 @@ func (l *Log) Entry(index uint64) (Entry, error) {
 		return Entry{}, fmt.Errorf("entry %d: %w", index, err)
 	}
 	defer v.release()
-	return v.entry(int(index - v.s.head.firstIndex))
+	n, err := v.slotOf(index)
+	if err != nil {
+		return Entry{}, err
+	}
+	e, err := v.entry(n)
+	return e.at(index), err
+}
+
+// at is the entry at an index out of the run that a hole stands for. The first
+// of them takes all offsets of the run.
+func (e Entry) at(index uint64) Entry {
+	if e.Kind == KindHole && index > e.Index {
+		e.Index, e.BaseOffset, e.Count = index, e.BaseOffset+int64(e.Count), 0
+	}
+	return e
 }
 
 // Head is like Entry, but of a batch of records it reads no more than the
@@ -32,7 +46,12 @@ func (l *Log) Head(index uint64) (Entry, error) {
 		return Entry{}, fmt.Errorf("entry %d: %w", index, err)
 	}
 	defer v.release()
-	return v.headEntry(int(index - v.s.head.firstIndex))
+	n, err := v.slotOf(index)
+	if err != nil {
+		return Entry{}, err
+	}
+	e, err := v.headEntry(n)
+	return e.at(index), err
 }
 
 // viewOf holds the segment of an entry.
@@ -92,9 +111,21 @@ func (l *Log) tryView(pick func(segs []*segment) int) (v *view, retry bool, err 
 // beyond. It returns nothing when offset is limit. A read ends at the end of a
 // segment, and before a batch that is damaged: a reader gets all that is whole
 // and meets the damage when it asks for what is damaged. Batches are checked
-// against their checksums. The bytes are the caller's, who may give them to
-// record.Recycle.
+// against their checksums. Where batches were cleaned away the next one that is
+// left is returned; there may be none below the limit. The bytes are the
+// caller's, who may give them to record.Recycle.
 func (l *Log) Read(offset int64, maxBytes int, limit int64) ([]byte, error) {
+	for {
+		b, next, err := l.readSegment(offset, maxBytes, limit)
+		if err != nil || len(b) > 0 || next <= offset || next >= limit {
+			return b, err
+		}
+		offset = next // nothing is left in that segment
+	}
+}
+
+// readSegment is Read within one segment; next is the offset after that.
+func (l *Log) readSegment(offset int64, maxBytes int, limit int64) (b []byte, next int64, err error) {
 	v, err := l.viewAt(func(segs []*segment) int {
 		if offset < l.logStart || offset > l.next || offset >= limit {
 			return -1
@@ -103,37 +134,38 @@ func (l *Log) Read(offset int64, maxBytes int, limit int64) ([]byte, error) {
 	})
 	if err != nil {
 		if b := l.Bounds(); offset == limit && offset >= b.LogStart && offset <= b.NextOffset {
-			return nil, nil
+			return nil, limit, nil
 		}
 		if err == ErrNotFound {
-			return nil, fmt.Errorf("%w: %d", ErrOffsetRange, offset)
+			return nil, 0, fmt.Errorf("%w: %d", ErrOffsetRange, offset)
 		}
-		return nil, err
+		return nil, 0, err
 	}
 	defer v.release()
+	next = v.sum.next
 	from, err := v.find(offset)
 	if err != nil {
-		return nil, err
+		return nil, next, err
 	}
 	batches, err := v.batches(from, maxBytes, limit)
 	if err != nil || len(batches) == 0 {
-		return nil, err
+		return nil, next, err
 	}
 	first, last := batches[0], batches[len(batches)-1]
-	b := record.Buffer(int(last.pos + last.size - first.pos))
+	b = record.Buffer(int(last.pos + last.size - first.pos))
 	if _, err := v.f.log.ReadAt(b, int64(first.pos)); err != nil {
-		return nil, v.readError(first, err)
+		return nil, next, v.readError(first, err)
 	}
 	for _, s := range batches {
 		at := s.pos - first.pos
 		if err := v.checkBatch(s, b[at:][:s.size]); err != nil {
 			if at > 0 {
-				return b[:at], nil
+				return b[:at], next, nil
 			}
-			return nil, err
+			return nil, next, err
 		}
 	}
-	return b, nil
+	return b, next, nil
 }
 
 // segmentOf returns the segment with the highest base that is not above the
@@ -189,15 +221,24 @@ func (l *Log) segmentHeads(index, toIndex uint64, fn func(Entry) error) (next ui
 		return 0, fmt.Errorf("entry %d: %w", index, err)
 	}
 	defer v.release()
-	for n := int(index - v.s.head.firstIndex); n < v.sum.slots && index <= toIndex; n++ {
+	n, err := v.slotOf(index)
+	if err != nil {
+		return 0, err
+	}
+	for ; n < v.sum.slots && index <= toIndex; n++ {
+		s, err := v.slot(n)
+		if err != nil {
+			return 0, err
+		}
 		e, err := v.headEntry(n)
 		if err != nil {
 			return 0, err
 		}
+		e.Index = min(e.Index+uint64(s.entries)-1, toIndex) // a hole is told once, at its end
 		if err := fn(e); err != nil {
 			return 0, err
 		}
-		index++
+		index = e.Index + 1
 	}
 	return index, nil
 }

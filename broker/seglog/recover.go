@@ -60,7 +60,7 @@ func (s *segment) rebuild(f *files) (sure int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	batches, err := scanBatches(f.log, s.head)
+	batches, err := scanBatches(f.log, s.head, holeEnds(internal))
 	if err != nil {
 		return 0, err
 	}
@@ -139,9 +139,20 @@ type batchPlace struct {
 	head record.Batch
 }
 
-// scanBatches reads whole, dense batches of one term from the start of a .log
-// file and stops at anything else.
-func scanBatches(f vfs.File, h rixHead) ([]batchPlace, error) {
+// holeEnds are the offsets at which batches may go on after a gap.
+func holeEnds(internal []internalRecord) map[int64]bool {
+	ends := map[int64]bool{}
+	for _, r := range internal {
+		if end, ok := HoleEnd(r.data); ok && r.kind == KindHole {
+			ends[end] = true
+		}
+	}
+	return ends
+}
+
+// scanBatches reads whole batches of one term, dense but for holes, from the
+// start of a .log file and stops at anything else.
+func scanBatches(f vfs.File, h rixHead, holes map[int64]bool) ([]batchPlace, error) {
 	size, err := f.Size()
 	if err != nil {
 		return nil, fmt.Errorf("read segment: %w", err)
@@ -163,7 +174,7 @@ func scanBatches(f vfs.File, h rixHead) ([]batchPlace, error) {
 			return out, err
 		}
 		batch, err := record.Check(b)
-		if err != nil || batch.BaseOffset != next || batch.LeaderEpoch < int32(h.prevTerm) ||
+		if err != nil || batch.BaseOffset != next && !(batch.BaseOffset > next && holes[batch.BaseOffset]) || batch.LeaderEpoch < int32(h.prevTerm) ||
 			term >= 0 && batch.LeaderEpoch != term {
 			return out, nil
 		}
@@ -217,16 +228,21 @@ func (s *segment) merge(internal []internalRecord, batches []batchPlace) {
 			}
 			s.mem = append(s.mem, slot{
 				term: r.term, kind: r.kind, pos: uint32(s.sum.dataSize), size: uint32(len(r.data)),
-				rel: uint32(r.next - s.head.base),
+				rel: uint32(r.next - s.head.base), index: uint32(len(s.mem)), entries: 1,
 			})
+			if r.kind == KindHole && !s.passHole(r) {
+				s.mem = s.mem[:len(s.mem)-1]
+				return
+			}
 			s.sum.dataSize += recordHeader + int64(len(r.data))
 			s.sum.lastTerm = r.term
 			internal = internal[1:]
-		case len(batches) > 0 && batches[0].head.LeaderEpoch >= int32(s.sum.lastTerm):
+		case len(batches) > 0 && batches[0].head.LeaderEpoch >= int32(s.sum.lastTerm) && batches[0].head.BaseOffset == s.sum.next:
 			b := batches[0]
 			sl := slot{
 				term: uint32(b.head.LeaderEpoch), kind: KindBatch, pos: uint32(b.pos), size: uint32(b.size),
 				rel: uint32(b.head.BaseOffset - s.head.base), count: uint32(b.head.LastOffsetDelta) + 1,
+				index: uint32(len(s.mem)), entries: 1,
 			}
 			s.mem = append(s.mem, sl)
 			s.count(sl, b.head)
@@ -238,6 +254,19 @@ func (s *segment) merge(internal []internalRecord, batches []batchPlace) {
 		s.sum.slots++
 		index++
 	}
+}
+
+// passHole takes the offsets of a hole, whose slot was added last.
+func (s *segment) passHole(r internalRecord) bool {
+	end, ok := HoleEnd(r.data)
+	if !ok || end < s.sum.next {
+		return false
+	}
+	s.mem[len(s.mem)-1].count = uint32(end - s.sum.next)
+	if end > s.sum.next {
+		s.sum.batchTerm, s.sum.next = r.term, end
+	}
+	return true
 }
 
 // compare makes sure that every entry that was acknowledged was found again.

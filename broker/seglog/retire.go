@@ -90,6 +90,15 @@ func (l *Log) anchorBefore(gone []*segment, first *segment, old Anchor) (Anchor,
 // ConfigAt returns the newest entry of KindConfig at or below index, from the
 // log or from the anchor; index 0 of the result means none.
 func (l *Log) ConfigAt(index uint64) (data []byte, at uint64, err error) {
+	for {
+		data, at, err = l.configAt(index)
+		if err != ErrNotFound { // a segment was deleted or replaced meanwhile
+			return data, at, err
+		}
+	}
+}
+
+func (l *Log) configAt(index uint64) (data []byte, at uint64, err error) {
 	l.mu.RLock()
 	segs, a := l.segs, l.anchor
 	l.mu.RUnlock()
@@ -128,7 +137,7 @@ func (l *Log) configIn(s *segment, index uint64) (Entry, bool, error) {
 		return Entry{}, false, err
 	}
 	for n := len(slots) - 1; n >= 0; n-- {
-		if slots[n].kind == KindConfig && s.head.firstIndex+uint64(n) <= index {
+		if slots[n].kind == KindConfig && s.head.firstIndex+uint64(slots[n].index) <= index {
 			e, err := v.entry(n)
 			return e, err == nil, err
 		}

@@ -56,7 +56,9 @@ func parseSegmentName(name string) (base int64, ok bool) {
 	return base, err == nil && base >= 0
 }
 
-func (s *segment) lastIndex() uint64 { return s.head.firstIndex + uint64(s.sum.slots) - 1 }
+func (s *segment) lastIndex() uint64 {
+	return s.head.firstIndex + uint64(s.sum.slots) + uint64(s.sum.joined) - 1
+}
 
 func (s *segment) empty() bool { return s.sum.slots == 0 }
 
@@ -77,16 +79,32 @@ func (v *view) slot(n int) (slot, error) {
 	if v.mem != nil {
 		return v.mem[n], nil
 	}
-	var b [slotSize]byte
-	at := rixHeaderSize + int64(n)*slotSize
-	if _, err := v.f.rix.ReadAt(b[:], at); err != nil {
-		return slot{}, fmt.Errorf("read index: %w", err)
+	out, err := v.slots(n, n+1)
+	if err != nil {
+		return slot{}, err
 	}
-	s, ok := parseSlot(b[:], n)
-	if !ok {
-		return slot{}, corrupt(v.s.path+extRix, at, "slot %d has a wrong checksum", n)
+	return out[0], nil
+}
+
+// slotOf returns the number of the slot of an entry of the segment.
+func (v *view) slotOf(index uint64) (int, error) {
+	rel := uint32(index - v.s.head.firstIndex)
+	if !v.s.head.compacted {
+		return int(rel), nil
 	}
-	return s, nil
+	var err error
+	n := sort.Search(v.sum.slots, func(i int) bool {
+		if err != nil {
+			return true
+		}
+		var s slot
+		s, err = v.slot(i)
+		return s.index+s.entries > rel
+	})
+	if err == nil && n == v.sum.slots {
+		err = corrupt(v.s.path+extRix, 0, "no slot for entry %d", index)
+	}
+	return n, err
 }
 
 // slots reads slots [from, to).
@@ -94,14 +112,19 @@ func (v *view) slots(from, to int) ([]slot, error) {
 	if v.mem != nil {
 		return v.mem[from:to], nil
 	}
-	b := make([]byte, (to-from)*slotSize)
-	at := rixHeaderSize + int64(from)*slotSize
+	size := v.s.head.slotSize()
+	b := make([]byte, int64(to-from)*size)
+	at := rixHeaderSize + int64(from)*size
 	if _, err := v.f.rix.ReadAt(b, at); err != nil {
 		return nil, fmt.Errorf("read index: %w", err)
 	}
+	parse := parseSlot
+	if v.s.head.compacted {
+		parse = parseCompactedSlot
+	}
 	out := make([]slot, to-from)
 	for i := range out {
-		s, ok := parseSlot(b[i*slotSize:], from+i)
+		s, ok := parse(b[int64(i)*size:], from+i)
 		if !ok {
 			return nil, corrupt(v.s.path+extRix, at, "slot %d has a wrong checksum", from+i)
 		}
@@ -144,7 +167,7 @@ func (v *view) headEntry(n int) (Entry, error) {
 		return v.entry(n)
 	}
 	e := Entry{
-		Index: v.s.head.firstIndex + uint64(n), Term: s.term, Kind: s.kind, Data: make([]byte, record.HeaderSize),
+		Index: v.s.head.firstIndex + uint64(s.index), Term: s.term, Kind: s.kind, Data: make([]byte, record.HeaderSize),
 		BaseOffset: v.s.head.base + int64(s.rel), Count: int32(s.count),
 	}
 	h, err := v.readHead(s, e.Data)
@@ -185,8 +208,12 @@ func (v *view) entry(n int) (Entry, error) {
 		return Entry{}, err
 	}
 	e := Entry{
-		Index: v.s.head.firstIndex + uint64(n), Term: s.term, Kind: s.kind,
+		Index: v.s.head.firstIndex + uint64(s.index), Term: s.term, Kind: s.kind,
 		BaseOffset: v.s.head.base + int64(s.rel), Count: int32(s.count),
+	}
+	if s.kind == KindHole {
+		e.Data = holeData(e.BaseOffset + int64(s.count))
+		return e, nil
 	}
 	if s.batch() {
 		e.Data = make([]byte, s.size)

@@ -104,6 +104,9 @@ func (l *Log) truncate(index uint64) error {
 // shorten makes a segment end after n slots and returns it as the last segment.
 // Readers that hold the longer one go on with its files.
 func (l *Log) shorten(s *segment, n int) (*segment, error) {
+	if s.head.compacted {
+		return nil, corrupt(s.path+extRix, 0, "entries of a compacted segment, which were agreed on, are to be removed")
+	}
 	slots := make([]slot, 0, n)
 	if s.own != nil {
 		slots = append(slots, s.mem[:n]...)
@@ -160,6 +163,9 @@ func (l *Log) recount(s *segment) error {
 		s.sum.lastTerm = sl.term
 		if !sl.batch() {
 			s.sum.dataSize = int64(sl.pos) + recordHeader + int64(sl.size)
+			if sl.count > 0 {
+				s.sum.batchTerm, s.sum.next = sl.term, s.head.base+int64(sl.rel)+int64(sl.count)
+			}
 			continue
 		}
 		h, err := v.batchHead(sl)

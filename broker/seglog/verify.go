@@ -59,6 +59,7 @@ func Verify(fsys vfs.FS, dir string) (Report, error) {
 			}
 			return r, err
 		}
+		r.Next = s.sum.next
 		want = rixHead{base: s.sum.next, firstIndex: s.lastIndex() + 1, prevTerm: s.sum.lastTerm}
 	}
 	return r, nil
@@ -83,6 +84,9 @@ func (l *Log) verifySegment(base int64, want rixHead, r *Report) (*segment, erro
 		return nil, err
 	}
 	defer f.close()
+	if h.compacted {
+		return s, l.verifyCompacted(s, f, r)
+	}
 	trailer := *s
 	sealed, err := trailer.readTrailer(f)
 	if err != nil {
@@ -100,7 +104,7 @@ func (l *Log) verifySegment(base int64, want rixHead, r *Report) (*segment, erro
 		r.Unfinished++
 	}
 	r.Segments++
-	r.Entries += s.sum.slots
+	r.Entries += s.sum.slots + s.sum.joined
 	r.Bytes += s.sum.logSize
 	r.Next = s.sum.next
 	for _, sl := range s.mem {
@@ -109,4 +113,51 @@ func (l *Log) verifySegment(base int64, want rixHead, r *Report) (*segment, erro
 		}
 	}
 	return s, nil
+}
+
+// verifyCompacted checks a compacted segment: its slots follow each other
+// without a gap in entries and offsets, and each batch is where its slot says.
+func (l *Log) verifyCompacted(s *segment, f *files, r *Report) error {
+	ok, err := s.readTrailer(f)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return corrupt(s.path+extRix, 0, "the trailer of a compacted segment is missing or does not fit its files")
+	}
+	v := view{s: s, f: f, sum: s.sum, log: l}
+	slots, err := v.slots(0, s.sum.slots)
+	if err != nil {
+		return err
+	}
+	raw := make([]byte, int64(s.sum.slots)*compactedSlot)
+	if n, err := f.rix.ReadAt(raw, rixHeaderSize); err != nil && n < len(raw) {
+		return fmt.Errorf("read index: %w", err)
+	}
+	if checksum(raw) != s.sum.slotsCRC {
+		return corrupt(s.path+extRix, rixHeaderSize, "the slots are not those of the trailer")
+	}
+	var index, rel uint32
+	var pos int64
+	joined := 0
+	for n, sl := range slots {
+		if sl.index != index || sl.rel != rel || sl.batch() && int64(sl.pos) != pos {
+			return corrupt(s.path+extRix, rixHeaderSize+int64(n)*compactedSlot, "slot %d is %+v where entry %d, offset %d, byte %d is next", n, sl, index, rel, pos)
+		}
+		if _, err := v.entry(n); err != nil {
+			return err
+		}
+		if sl.batch() {
+			pos += int64(sl.size)
+			r.Batches++
+		}
+		index, rel, joined = index+sl.entries, rel+sl.count, joined+int(sl.entries)-1
+	}
+	if pos != s.sum.logSize || joined != s.sum.joined || s.head.base+int64(rel) != s.sum.next {
+		return corrupt(s.path+extRix, 0, "the trailer says %+v, the segment has %d bytes and ends at offset %d", s.sum, pos, s.head.base+int64(rel))
+	}
+	r.Segments++
+	r.Entries += s.sum.slots + s.sum.joined
+	r.Bytes += s.sum.logSize
+	return nil
 }
