@@ -90,6 +90,8 @@ func refusalOfBody(err error) refusal {
 	switch {
 	case errors.Is(err, errBodies):
 		return refusal{http.StatusServiceUnavailable, "server", "is reading too many large bodies at once; nothing was written, send it again", reasonQueueFull, 0}
+	case errors.Is(err, errEncoding):
+		return refusal{http.StatusUnsupportedMediaType, "content-encoding", "must be gzip, deflate, zstd or none; send the body in one of them", reasonContentType, 0}
 	case errors.As(err, &field):
 		return refusal{http.StatusBadRequest, field.Field, field.Message, reasonInvalid, 0}
 	case errors.As(err, &syntax):

@@ -8,9 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
-
-	"github.com/klauspost/compress/gzip"
 )
 
 // requestBody is the body of a request. Bodies that are large, or may become so, hold a share of the memory that all may have together.
@@ -54,41 +53,67 @@ func (i *Ingest) hold(b *requestBody, size int64) error {
 	return nil
 }
 
-// readBody reads a whole body of at most limit bytes after decompression. The caller gives the buffer back with putBody, also after an error.
-// An error is *http.MaxBytesError when the body is larger, and errBodies when there is no room for it now.
-func (i *Ingest) readBody(w http.ResponseWriter, r *http.Request, limit int64, gzipped bool) (*requestBody, error) {
+// readBody reads a whole body of at most limit bytes, decompressed where its Content-Encoding says so. The caller gives the buffer back with
+// putBody, also after an error. An error is *http.MaxBytesError when the body is larger, errBodies when there is no room for it now, and
+// errEncoding when it is compressed in a way that is not known here.
+func (i *Ingest) readBody(w http.ResponseWriter, r *http.Request, limit int64) (*requestBody, error) {
 	b := bodies.Get().(*requestBody)
+	unpack, err := decoderOf(r.Header["Content-Encoding"])
+	if err != nil {
+		discardBody(w, r)
+		return b, err
+	}
 	if r.ContentLength > limit {
-		// Said at once, so that a client that waits for "100 Continue" does not send it all.
-		w.Header().Set("Connection", "close")
+		discardBody(w, r)
 		return b, &http.MaxBytesError{Limit: limit}
 	}
 	size := r.ContentLength
-	if size < 0 || gzipped {
+	if size < 0 || unpack != nil {
 		size = limit
 	}
 	if err := i.hold(b, size); err != nil {
-		w.Header().Set("Connection", "close")
+		discardBody(w, r)
 		return b, err
 	}
-	body := http.MaxBytesReader(w, r.Body, limit)
-	if !gzipped {
+	if unpack == nil {
 		if r.ContentLength > 0 {
 			b.Grow(int(r.ContentLength) + bytes.MinRead) // MinRead: else the last read grows it once more
 		}
-		_, err := b.ReadFrom(body)
-		return b, err
+		err = readAtMost(b, r.Body, limit)
+	} else {
+		err = unpack(r.Body, func(plain io.Reader) error { return readAtMost(b, plain, limit) })
 	}
-	unzip, err := gzip.NewReader(body)
 	if err != nil {
-		return b, err
+		discardBody(w, r)
 	}
-	defer unzip.Close()
-	n, err := b.ReadFrom(io.LimitReader(unzip, limit+1))
+	return b, err
+}
+
+// readAtMost reads to the end, or to one byte above the limit.
+func readAtMost(b *requestBody, from io.Reader, limit int64) error {
+	n, err := b.ReadFrom(&io.LimitedReader{R: from, N: limit + 1})
 	if err == nil && n > limit {
 		err = &http.MaxBytesError{Limit: limit}
 	}
-	return b, err
+	return err
+}
+
+// How much of a body that is refused is read all the same: a client that is still sending when the connection closes sees the connection
+// break, and not the answer.
+const (
+	discardBytes = 32 << 20
+	discardTime  = 5 * time.Second
+)
+
+// discardBody reads what is left of a body that is refused, within bounds, and has the connection closed after the answer. A client that
+// waits to be told to go on has sent nothing and gets its answer at once.
+func discardBody(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Connection", "close")
+	if r.Body == nil || r.Header["Expect"] != nil {
+		return
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(discardTime)) // without it, that of the server holds
+	_, _ = io.CopyN(io.Discard, r.Body, discardBytes)
 }
 
 // takesJSON reports whether a body of this type may be JSON. Browsers send text/plain to avoid a preflight, or nothing at all; the form

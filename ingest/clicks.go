@@ -27,15 +27,11 @@ const maxAheadMs = 5 * 60 * 1000
 // serveClicks takes a batch of clicks of short links.
 func (i *Ingest) serveClicks(w http.ResponseWriter, r *http.Request, client clientip.Client) {
 	if refused, ok := i.mayGiveAddresses(r, client); !ok {
+		discardBody(w, r)
 		i.refuseBatch(w, refused)
 		return
 	}
-	encoding := r.Header.Get("Content-Encoding")
-	if encoding != "" && encoding != "gzip" && encoding != "identity" {
-		i.refuseBatch(w, refusal{http.StatusUnsupportedMediaType, "content-encoding", "must be gzip or none", reasonContentType, 0})
-		return
-	}
-	body, err := i.readBody(w, r, i.cfg.ClicksBytes, encoding == "gzip")
+	body, err := i.readBody(w, r, i.cfg.ClicksBytes)
 	defer i.putBody(body)
 	if err != nil {
 		i.refuseBatch(w, refusalOfBody(err))
@@ -60,9 +56,7 @@ func (i *Ingest) serveClicks(w http.ResponseWriter, r *http.Request, client clie
 		}
 	}
 	c.takeAll(data)
-	if noAck(r) {
-		t.flush()
-	} else if err := t.wait(r.Context()); err != nil {
+	if err := t.settle(w, r); err != nil {
 		c.failed = err
 	}
 	c.answer(w)
@@ -240,7 +234,7 @@ func (c *clicks) putClick(click *dialect.Click, site state.Site) error {
 	}
 	h := hit.Hit{Kind: hit.Click, ClientID: view(click.ID), TimeMs: click.TimeMs,
 		Link: pageurl.Printable(view(click.Link)), Host: pageurl.Host(view(click.Host)),
-		Dest:    pageurl.Cut(pageurl.Printable(view(click.Dest)), pageurl.MaxPath),
+		Dest:    destination(view(click.Dest)),
 		Country: countryCode(view(click.Country))}
 	botKind := ""
 	if click.Bot {
@@ -250,6 +244,14 @@ func (c *clicks) putClick(click *dialect.Click, site state.Site) error {
 	botKind = from.set(&h, botKind)
 	c.describe(&h, site, who, a, botKind)
 	return c.put(&h, who, nil)
+}
+
+// destination cleans where a link leads. What is no address of a page is left out.
+func destination(raw string) string {
+	if !pageurl.IsPage(raw) {
+		return ""
+	}
+	return pageurl.Cut(pageurl.Printable(raw), pageurl.MaxPath)
 }
 
 // countryCode takes a sender's word for the country when it is a code.

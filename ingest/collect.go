@@ -51,6 +51,9 @@ func (c *collect) tryTake(e *dialect.Event, site state.Site) error {
 	if !c.speaks {
 		e.Said = nil
 	}
+	if !pageurl.IsPage(e.URL) {
+		return &refused{refusalNoPage}
+	}
 	if e.Said != nil && e.Said.TimeMs > c.receivedMs+maxAheadMs {
 		return &refused{refusal{http.StatusBadRequest, "timestamp", "is in the future: check the sender's clock", reasonFuture, 0}}
 	}
@@ -62,17 +65,18 @@ func (c *collect) tryTake(e *dialect.Event, site state.Site) error {
 	return c.inPart(c.putEvent(c.r, c.client, e, pageurl.Parse(e.URL), []state.Site{site}))
 }
 
-// commit waits until all hits are committed, unless the sender does not want to. gone is true when the sender has left meanwhile: the hits
-// are on their way, and nobody reads the answer.
-func (c *collect) commit() (gone bool, err error) {
-	if noAck(c.r) {
-		c.flush()
-	} else if err := c.wait(c.r.Context()); err != nil {
+// commit waits until all hits are committed, or as long as the sender asks for. gone is true when the sender has left meanwhile: the hits are
+// on their way, and nobody reads the answer.
+func (c *collect) commit(w http.ResponseWriter) (gone bool, err error) {
+	if err := c.settle(w, c.r); err != nil {
 		return errors.Is(err, context.Canceled), err
 	}
 	c.count()
 	return false, nil
 }
+
+// refusalNoPage refuses a hit whose page is code or content, and no address.
+var refusalNoPage = refusal{http.StatusBadRequest, "url", "scheme is not allowed", reasonInvalid, 0}
 
 // unknownSite refuses a hit of a site that is not here.
 func unknownSite(name string) *refused {
@@ -176,7 +180,7 @@ func (i *Ingest) serveOne(w http.ResponseWriter, r *http.Request, client clienti
 	}
 	if err == nil {
 		var gone bool
-		if gone, err = c.commit(); gone {
+		if gone, err = c.commit(w); gone {
 			return
 		}
 	}

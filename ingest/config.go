@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -40,6 +41,10 @@ type Config struct {
 	BatchHits     int           // hits in one record batch
 	AppendTimeout time.Duration // how long writing one batch is tried before the hits in it are refused
 	DrainTimeout  time.Duration // how long a stop waits for batches under way
+
+	// Counted returns nil once the hits before the given offset of each partition of Topic are in the counts, and an error when ctx ends first. nil:
+	// nobody counts here, and who asks for it is told that the hits are committed.
+	Counted func(ctx context.Context, offsets map[int32]int64) error
 
 	Now      func() time.Time
 	Log      *slog.Logger

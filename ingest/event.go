@@ -26,7 +26,7 @@ func (i *Ingest) serveEvent(w http.ResponseWriter, r *http.Request, client clien
 		_, _ = w.Write([]byte(client.Addr.String())) // the caller's own address, for the caller
 		return
 	}
-	body, err := i.readBody(w, r, i.cfg.EventBytes, false)
+	body, err := i.readBody(w, r, i.cfg.EventBytes)
 	defer i.putBody(body)
 	if err != nil {
 		i.refuse(w, refusalOfBody(err))
@@ -58,6 +58,10 @@ func (i *Ingest) takeEvent(w http.ResponseWriter, r *http.Request, client client
 		i.answer(w, source, refusalOf(err))
 		return
 	}
+	if !pageurl.IsPage(e.URL) { // of a picture; events were looked at before
+		i.answer(w, source, refusalNoPage)
+		return
+	}
 	page := pageurl.Parse(e.URL)
 	sites, unknown := t.sitesOf(e.Domain, page.Host)
 	if unknown > 0 {
@@ -78,16 +82,12 @@ func (i *Ingest) takeEvent(w http.ResponseWriter, r *http.Request, client client
 		i.answer(w, source, refusalAt(t.inPart(err), sites[0].ID))
 		return
 	}
-	if noAck(r) {
-		t.flush()
-	} else {
-		if err := t.wait(r.Context()); err != nil {
-			if errors.Is(err, context.Canceled) {
-				return // the sender has gone; the hit is on its way
-			}
-			i.answer(w, source, refusalAt(err, sites[0].ID))
-			return
+	if err := t.settle(w, r); err != nil {
+		if errors.Is(err, context.Canceled) {
+			return // the sender has gone; the hit is on its way
 		}
+		i.answer(w, source, refusalAt(err, sites[0].ID))
+		return
 	}
 	t.count()
 	if t.bots > 0 {
@@ -121,9 +121,6 @@ func writeLimited(w http.ResponseWriter, source string) {
 	writeFieldError(w, http.StatusTooManyRequests, "rate", "is over what one site may get; send later")
 }
 
-// noAck reports whether the sender asks not to wait for the log.
-func noAck(r *http.Request) bool { return r.URL.RawQuery != "" && r.URL.Query().Get("ack") == "none" }
-
 // putEvent queues the hits of an event.
 func (t *intake) putEvent(r *http.Request, client clientip.Client, e *dialect.Event, page pageurl.URL, sites []state.Site) error {
 	a, who, botKind := t.senderOf(r, client, e)
@@ -140,7 +137,7 @@ func (t *intake) putEvent(r *http.Request, client clientip.Client, e *dialect.Ev
 	if h.Kind == hit.Click {
 		h.Path, h.Query = "", ""
 		h.Link = pageurl.Printable(e.Link)
-		h.Dest = pageurl.Cut(pageurl.Printable(e.Dest), pageurl.MaxPath)
+		h.Dest = destination(e.Dest)
 	}
 	if e.HashMode && page.Fragment != "" {
 		h.Fragment = page.Fragment

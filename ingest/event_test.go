@@ -15,7 +15,7 @@ func TestAPageviewIsCleanedAndEnriched(t *testing.T) {
 	if w.Code != http.StatusAccepted || bodyOf(t, w) != "ok" {
 		t.Fatalf("got %d %s", w.Code, bodyOf(t, w))
 	}
-	if got := w.Header().Get("Access-Control-Allow-Origin"); got != "*" {
+	if got := w.Header().Get("Access-Control-Allow-Origin"); got != "https://shop.example.com" {
 		t.Errorf("CORS: %q", got)
 	}
 	hits := f.log.hits()
@@ -188,7 +188,7 @@ func TestDebugRequestsSayTheAddress(t *testing.T) {
 func TestPreflightsAndMethods(t *testing.T) {
 	f := start(t, nil)
 	w := f.send("OPTIONS", "/api/event", "", "Origin", "https://shop.example.com", "Access-Control-Request-Method", "POST")
-	if w.Code != http.StatusNoContent || !strings.Contains(w.Header().Get("Access-Control-Allow-Headers"), "Content-Type") || w.Header().Get("Access-Control-Allow-Origin") != "*" {
+	if w.Code != http.StatusNoContent || !strings.Contains(w.Header().Get("Access-Control-Allow-Headers"), "Content-Type") || w.Header().Get("Access-Control-Allow-Origin") != "https://shop.example.com" {
 		t.Errorf("preflight: %d %v", w.Code, w.Header())
 	}
 	if w := f.send("GET", "/api/event", ""); w.Code != http.StatusMethodNotAllowed || !strings.Contains(bodyOf(t, w), "POST") {

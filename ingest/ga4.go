@@ -16,7 +16,7 @@ const maxGA4Body = 130_000
 // serveGA4 takes what gtag.js sends. Google answers 204 whatever comes, so what is wrong stands in headers only; but what may come again, is
 // answered 503.
 func (i *Ingest) serveGA4(w http.ResponseWriter, r *http.Request, client clientip.Client) {
-	body, err := i.readBody(w, r, maxGA4Body, false)
+	body, err := i.readBody(w, r, maxGA4Body)
 	defer i.putBody(body)
 	if err != nil || !utf8.Valid(body.Bytes()) {
 		i.answerGA4(w, refusalOfGA4(err))
@@ -42,7 +42,7 @@ func (i *Ingest) serveGA4(w http.ResponseWriter, r *http.Request, client clienti
 // serveGA4Server takes what servers send by the Measurement Protocol. With a token of ours as api_secret the visitor is who client_id says,
 // else the sender.
 func (i *Ingest) serveGA4Server(w http.ResponseWriter, r *http.Request, client clientip.Client) {
-	body, err := i.readBody(w, r, maxGA4Body, false)
+	body, err := i.readBody(w, r, maxGA4Body)
 	defer i.putBody(body)
 	if err != nil || !utf8.Valid(body.Bytes()) {
 		i.answerGA4(w, refusalOfGA4(err))
@@ -91,7 +91,7 @@ func (c *collect) takeGA4(w http.ResponseWriter, e *dialect.Event, named string)
 
 // finishGA4 waits for the log and answers.
 func (i *Ingest) finishGA4(w http.ResponseWriter, c *collect, failed error) {
-	gone, err := c.commit()
+	gone, err := c.commit(w)
 	switch {
 	case gone:
 		return
@@ -127,7 +127,7 @@ func (i *Ingest) answerGA4(w http.ResponseWriter, r refusal) {
 
 // serveGA4Debug says what is wrong with a request of the Measurement Protocol, and counts nothing.
 func (i *Ingest) serveGA4Debug(w http.ResponseWriter, r *http.Request, _ clientip.Client) {
-	body, err := i.readBody(w, r, maxGA4Body, false)
+	body, err := i.readBody(w, r, maxGA4Body)
 	defer i.putBody(body)
 	problems := []dialect.GA4Problem{}
 	if err != nil || !utf8.Valid(body.Bytes()) {

@@ -73,7 +73,7 @@ func (i *Ingest) serveGoatCounterAPI(w http.ResponseWriter, r *http.Request, cli
 	errs, err := c.takeGoatHits(body.Bytes(), site)
 	if err == nil {
 		var gone bool
-		if gone, err = c.commit(); gone {
+		if gone, err = c.commit(w); gone {
 			return
 		}
 	} else {

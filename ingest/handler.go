@@ -24,39 +24,38 @@ const pathSlug = "/p/"
 type route struct {
 	methods string // allowed ones, as the header Allow lists them; OPTIONS is always
 	serve   func(w http.ResponseWriter, r *http.Request, client clientip.Client)
-	echo    bool // the sender's origin is echoed, since its tracker sends with credentials
 }
 
 // routeTable lists all paths.
 func (i *Ingest) routeTable() map[string]route {
 	const get, post, both = "GET", "POST", "GET, POST"
 	return map[string]route{
-		pathEvent:  {post, i.serveEvent, false}, // Plausible, and our own tracker
-		pathClicks: {post, i.serveClicks, false},
-		pathPixel:  {get, i.servePixel, false},
-		pathSchema: {get, serveSchema, false},
+		pathEvent:  {post, i.serveEvent}, // Plausible, and our own tracker
+		pathClicks: {post, i.serveClicks},
+		pathPixel:  {get, i.servePixel},
+		pathSchema: {get, serveSchema},
 
-		"/api/send":  {post, i.serveUmami, false},
-		"/api/batch": {post, i.serveUmamiBatch, false},
-		pathSlug:     {get, i.serveUmamiPixel, false},
+		"/api/send":  {post, i.serveUmami},
+		"/api/batch": {post, i.serveUmamiBatch},
+		pathSlug:     {get, i.serveUmamiPixel},
 
-		"/count":        {both, i.serveGoatCounter, false},
-		"/api/v0/count": {post, i.serveGoatCounterAPI, false},
+		"/count":        {both, i.serveGoatCounter},
+		"/api/v0/count": {post, i.serveGoatCounterAPI},
 
-		"/g/collect":        {both, i.serveGA4, true},
-		"/mp/collect":       {post, i.serveGA4Server, false},
-		"/debug/mp/collect": {post, i.serveGA4Debug, false},
+		"/g/collect":        {both, i.serveGA4},
+		"/mp/collect":       {post, i.serveGA4Server},
+		"/debug/mp/collect": {post, i.serveGA4Debug},
 
-		"/matomo.php": {both, i.serveMatomo, true},
-		"/piwik.php":  {both, i.serveMatomo, true},
+		"/matomo.php": {both, i.serveMatomo},
+		"/piwik.php":  {both, i.serveMatomo},
 
-		"/collect": {get, i.serveFathom, false},
+		"/collect": {get, i.serveFathom},
 
-		"/hooks/shlink": {post, i.serveShlink, false},
-		"/hooks/dub":    {post, i.serveDub, false},
-		"/hooks/yourls": {post, i.serveClicks, false},
-		"/hooks/bitly":  {post, i.serveClicks, false},
-		"/hooks/clicks": {post, i.serveClicks, false},
+		"/hooks/shlink": {post, i.serveShlink},
+		"/hooks/dub":    {post, i.serveDub},
+		"/hooks/yourls": {post, i.serveClicks},
+		"/hooks/bitly":  {post, i.serveClicks},
+		"/hooks/clicks": {post, i.serveClicks},
 	}
 }
 
@@ -110,11 +109,12 @@ func serveSchema(w http.ResponseWriter, _ *http.Request, _ clientip.Client) {
 func allow(w http.ResponseWriter, r *http.Request, to *route) bool {
 	h := w.Header()
 	h["Access-Control-Allow-Origin"] = anyOrigin
+	h["Vary"] = varyOrigin
 	h["X-Content-Type-Options"] = noSniff
-	if origin := r.Header["Origin"]; to.echo && len(origin) > 0 {
+	// Beacons and some trackers send with credentials, for which "*" is no answer. What is answered tells nothing about who is logged in.
+	if origin := r.Header["Origin"]; len(origin) > 0 {
 		h["Access-Control-Allow-Origin"] = origin[:1:1]
 		h["Access-Control-Allow-Credentials"] = credentials
-		h["Vary"] = varyOrigin
 	}
 	switch {
 	case r.Method == to.methods, strings.Contains(to.methods, r.Method) && r.Method != "":
@@ -128,7 +128,7 @@ func allow(w http.ResponseWriter, r *http.Request, to *route) bool {
 		}
 	case r.Method == http.MethodOptions:
 		h.Set("Access-Control-Allow-Methods", to.methods+", OPTIONS")
-		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Debug-Request, X-Umami-Cache, X-Umami-Website-Id")
+		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Encoding, Content-Type, X-Debug-Request, X-Umami-Cache, X-Umami-Website-Id")
 		h.Set("Access-Control-Max-Age", "86400")
 		w.WriteHeader(http.StatusNoContent)
 		return false
@@ -142,7 +142,7 @@ func allow(w http.ResponseWriter, r *http.Request, to *route) bool {
 var (
 	anyOrigin   = []string{"*"}
 	noSniff     = []string{"nosniff"}
-	exposed     = []string{"X-Plausible-Dropped, X-Weir-Dropped, X-Weir-Note, Retry-After"}
+	exposed     = []string{"X-Plausible-Dropped, X-Weir-Ack, X-Weir-Dropped, X-Weir-Note, Retry-After"}
 	credentials = []string{"true"}
 	varyOrigin  = []string{"Origin"}
 	textPlain   = []string{"text/plain; charset=utf-8"}

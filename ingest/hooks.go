@@ -63,7 +63,7 @@ func (i *Ingest) serveHook(w http.ResponseWriter, r *http.Request, client client
 	c.speaks = true
 	if err = c.takeHook(&e); err == nil {
 		var gone bool
-		if gone, err = c.commit(); gone {
+		if gone, err = c.commit(w); gone {
 			return
 		}
 	}

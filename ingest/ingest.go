@@ -44,13 +44,13 @@ func New(cfg Config) (*Ingest, error) {
 	source := fmt.Sprintf("n%d-%s", cfg.NodeID, hex.EncodeToString(boot))
 	i := &Ingest{
 		cfg:     cfg,
-		metrics: newMetrics(cfg.Registry, cfg.QueueBytes),
 		clients: clientip.New(cfg.TrustedProxies, cfg.ClientHeader),
 		rules:   newRuleSet(cfg.Rules),
 		drops:   newDrops(source),
 		limits:  newLimits(cfg.Limits),
 		places:  enrich.OpenPlaces(cfg.GeoIP, cfg.Now, cfg.Log),
 	}
+	i.metrics = newMetrics(&i.cfg, &i.bodies)
 	i.routes = i.routeTable()
 	i.queue = newQueue(&i.cfg, i.metrics, source)
 	return i, nil

@@ -22,7 +22,7 @@ func (i *Ingest) serveMatomo(w http.ResponseWriter, r *http.Request, client clie
 		i.serveMatomoOne(w, r, client, r.URL.Query())
 		return
 	}
-	body, err := i.readBody(w, r, i.cfg.ClicksBytes, false)
+	body, err := i.readBody(w, r, i.cfg.ClicksBytes)
 	defer i.putBody(body)
 	if err == nil && !utf8.Valid(body.Bytes()) {
 		i.refuseMatomo(w, r.URL.Query(), refusalNotUTF8(invalidAt(body.Bytes())))
@@ -58,7 +58,7 @@ func (i *Ingest) serveMatomoOne(w http.ResponseWriter, r *http.Request, client c
 	}
 	if err == nil {
 		var gone bool
-		if gone, err = c.commit(); gone {
+		if gone, err = c.commit(w); gone {
 			return
 		}
 	}
@@ -162,7 +162,7 @@ func (i *Ingest) serveMatomoBulk(w http.ResponseWriter, r *http.Request, client 
 		}
 		if err == nil {
 			var gone bool
-			if gone, err = c.commit(); gone {
+			if gone, err = c.commit(w); gone {
 				return
 			}
 		} else {

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,7 +36,8 @@ type metrics struct {
 	queued     prometheus.Gauge
 }
 
-func newMetrics(registry prometheus.Registerer, queueBytes int64) *metrics {
+// newMetrics also shows the bounds of the configuration, and how many bytes the large bodies hold that are being read.
+func newMetrics(cfg *Config, bodies *atomic.Int64) *metrics {
 	hits := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "weir_ingest_hits_total", Help: "Hits committed to the log."}, []string{"source"})
 	dropped := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "weir_ingest_dropped_total", Help: "Hits not taken, by reason."}, []string{"reason"})
 	m := &metrics{
@@ -50,15 +52,19 @@ func newMetrics(registry prometheus.Registerer, queueBytes int64) *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14)}),
 	}
 	bound := prometheus.NewGauge(prometheus.GaugeOpts{Name: "weir_ingest_queue_bound_bytes", Help: "Bound of weir_ingest_queue_bytes."})
-	bound.Set(float64(queueBytes))
+	bound.Set(float64(cfg.QueueBytes))
+	bodiesBound := prometheus.NewGauge(prometheus.GaugeOpts{Name: "weir_ingest_bodies_bound_bytes", Help: "Bound of weir_ingest_bodies_bytes; beyond it requests are refused with 503 and counted as queue-full."})
+	bodiesBound.Set(float64(cfg.BodiesBytes))
+	bodiesHeld := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "weir_ingest_bodies_bytes", Help: "Memory held by large request bodies that are being read."},
+		func() float64 { return float64(bodies.Load()) })
 	for _, source := range sources {
 		m.hits[source] = hits.WithLabelValues(source)
 	}
 	for _, r := range reasons {
 		m.dropped[r] = dropped.WithLabelValues(string(r))
 	}
-	if registry != nil {
-		registry.MustRegister(hits, dropped, m.bots, m.batches, m.retries, m.queued, m.batchHits, m.appendTime, bound)
+	if cfg.Registry != nil {
+		cfg.Registry.MustRegister(bodiesHeld, bodiesBound, hits, dropped, m.bots, m.batches, m.retries, m.queued, m.batchHits, m.appendTime, bound)
 	}
 	return m
 }

@@ -26,7 +26,7 @@ func (i *Ingest) mayGiveAddresses(r *http.Request, client clientip.Client) (refu
 		}
 	}
 	if header == "" {
-		if client.Direct() {
+		if client.Direct() && r.Header["Origin"] == nil { // a page in a browser on this machine is not a program of this machine
 			return refusal{}, true
 		}
 		return refusal{http.StatusUnauthorized, "authorization", tokenAdvice, reasonUnauthorized, 0}, false

@@ -80,7 +80,7 @@ func (i *Ingest) serveUmami(w http.ResponseWriter, r *http.Request, client clien
 		i.refuseUmami(w, refusalOfHit(err))
 		return
 	}
-	gone, err := c.commit()
+	gone, err := c.commit(w)
 	switch {
 	case gone:
 	case err != nil:
@@ -193,7 +193,7 @@ func (i *Ingest) serveUmamiBatch(w http.ResponseWriter, r *http.Request, client 
 	}
 	if err == nil {
 		var gone bool
-		if gone, err = c.commit(); gone {
+		if gone, err = c.commit(w); gone {
 			return
 		}
 	} else {
@@ -274,7 +274,7 @@ func (i *Ingest) serveUmamiPixel(w http.ResponseWriter, r *http.Request, client 
 
 // readJSON reads a body that must be JSON text.
 func (i *Ingest) readJSON(w http.ResponseWriter, r *http.Request, limit int64) (body *requestBody, why refusal, ok bool) {
-	body, err := i.readBody(w, r, limit, false)
+	body, err := i.readBody(w, r, limit)
 	if err != nil {
 		return body, refusalOfBody(err), false
 	}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -109,6 +110,9 @@ func (n *Node) openIngest() (*ingest.Ingest, error) {
 	cfg.NodeID = n.cfg.NodeID
 	cfg.GeoIP, cfg.TrustedProxies, cfg.ClientHeader = n.cfg.GeoIP, n.cfg.TrustedProxies, n.cfg.ClientHeader
 	cfg.Rules, cfg.Limits, cfg.DubSecret = n.cfg.Rules, n.cfg.Limits, n.cfg.DubSecret
+	if n.cfg.Counting { // rollup is opened later, and before the first hit comes
+		cfg.Counted = func(ctx context.Context, offsets map[int32]int64) error { return n.rollup.WaitFor(ctx, offsets) }
+	}
 	cfg.Now, cfg.Registry, cfg.Log = n.cfg.Now, n.reg, n.room("ingest")
 	i, err := ingest.New(cfg)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-analytics/weir/ingest/hit"
 	"github.com/weir-analytics/weir/ingest/jsonscan"
+	"github.com/weir-analytics/weir/ingest/pageurl"
 )
 
 // Limits of Plausible's own server, and of our additions.
@@ -262,7 +263,7 @@ func (p *plausible) check() error {
 		return wrong("event_name", "should be at most %d character(s)", maxEventName)
 	case strings.TrimSpace(e.URL) == "":
 		return wrong("url", "is required")
-	case len(e.URL) >= 5 && strings.EqualFold(e.URL[:5], "data:"):
+	case !pageurl.IsPage(e.URL):
 		return wrong("url", "scheme is not allowed")
 	case p.domain && strings.Trim(e.Domain, " ,") == "":
 		return wrong("domain", "can't be blank")

@@ -48,6 +48,33 @@ func Parse(raw string) URL {
 	return u
 }
 
+// noPage are schemes of addresses at which no page of a site is: code, content of its own, and what a browser makes itself.
+var noPage = map[string]bool{"javascript": true, "vbscript": true, "livescript": true, "data": true, "about": true, "blob": true, "view-source": true}
+
+// IsPage reports whether an address may be that of a page. Like browsers it leaves out blanks before the scheme and line ends and tabs within, by
+// which code is hidden.
+func IsPage(raw string) bool {
+	var scheme [16]byte
+	n := 0
+	for i := range len(raw) {
+		c := raw[i]
+		switch {
+		case c == '\t' || c == '\r' || c == '\n' || n == 0 && c <= ' ':
+		case c == ':':
+			return !noPage[string(scheme[:n])]
+		case n == len(scheme) || c == '/' || c == '?' || c == '#':
+			return true
+		case c >= 'A' && c <= 'Z':
+			scheme[n] = c | 0x20
+			n++
+		default:
+			scheme[n] = c
+			n++
+		}
+	}
+	return true
+}
+
 // Target takes the target of an HTTP request line apart: a path with a query, or a whole address as proxies get it.
 func Target(raw string) URL {
 	if strings.HasPrefix(raw, "/") {

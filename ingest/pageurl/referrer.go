@@ -4,11 +4,14 @@ import "strings"
 
 // Referrer cleans the address of the page that led here and returns it with its host. Query and fragment are left away: they hold search
 // words and tokens of other people's sites. A bare host name is a referrer
-// ("chatgpt.com"); the names that senders use for "none" are not. Text that is no address is kept as it is, as its own host.
+// ("chatgpt.com"); the names that senders use for "none" are not, nor is what IsPage says is no page. Text that is no address is kept as it is, as its own host.
 func Referrer(raw string) (referrer, host string) {
 	raw = strings.TrimSpace(raw)
 	switch raw {
-	case "", "-", "direct", "(direct)", "(none)", "about:blank", "null":
+	case "", "-", "direct", "(direct)", "(none)", "null":
+		return "", ""
+	}
+	if !IsPage(raw) {
 		return "", ""
 	}
 	if schemeEnd(raw) == 0 && !strings.HasPrefix(raw, "//") {
