@@ -521,7 +521,7 @@ func FuzzLogIn(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(b.unlisten)
-	h, err := api.New(cfg.API, backend{b}, b.groups)
+	h, err := api.New(cfg.API, backend{b}, b.groups, b.txns)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/weir-analytics/weir/broker/api"
 	"github.com/weir-analytics/weir/broker/group"
+	"github.com/weir-analytics/weir/broker/record"
+	"github.com/weir-analytics/weir/broker/txn"
 	"github.com/weir-analytics/weir/raftfsm/state"
 )
 
@@ -36,13 +38,21 @@ func (k backend) SetTopicConfigs(ctx context.Context, name string, configs map[s
 	return k.b.ctl.SetTopicConfigs(ctx, name, configs)
 }
 
-func (k backend) AllocateProducerIDs(ctx context.Context, n int64) (int64, error) {
-	return k.b.ctl.AllocateProducerIDs(ctx, n)
+func (k backend) WriteMarker(ctx context.Context, topic string, partition int32, m record.Marker) error {
+	return markers{k.b}.Write(ctx, topic, partition, m)
 }
 
-// OffsetsTopic makes __consumer_offsets when it is missing, opens one partition of it and waits until that serves.
 func (k backend) OffsetsTopic(ctx context.Context, choose func(count int32) int32) error {
-	topic, err := k.offsetsTopic(ctx)
+	return k.openOne(ctx, coordinatorSpec(group.OffsetsTopic, group.DefaultPartitions), choose)
+}
+
+func (k backend) TransactionsTopic(ctx context.Context, choose func(count int32) int32) error {
+	return k.openOne(ctx, coordinatorSpec(txn.StateTopic, txn.DefaultPartitions), choose)
+}
+
+// openOne makes the topic of a coordinator when it is missing, opens one partition of it and waits until that serves.
+func (k backend) openOne(ctx context.Context, spec state.TopicSpec, choose func(count int32) int32) error {
+	topic, err := k.ensureTopic(ctx, spec)
 	if err != nil {
 		return err
 	}
@@ -65,30 +75,31 @@ func (k backend) OffsetsTopic(ctx context.Context, choose func(count int32) int3
 	}
 }
 
-func (k backend) offsetsTopic(ctx context.Context) (*api.Topic, error) {
-	if t := k.View().ByName[group.OffsetsTopic]; t != nil {
+func (k backend) ensureTopic(ctx context.Context, spec state.TopicSpec) (*api.Topic, error) {
+	if t := k.View().ByName[spec.Name]; t != nil {
 		return t, nil
 	}
-	if _, err := k.CreateTopic(ctx, offsetsSpec()); err != nil && !errors.Is(err, state.ErrExists) {
-		return nil, fmt.Errorf("create %s: %w", group.OffsetsTopic, err)
+	if _, err := k.CreateTopic(ctx, spec); err != nil && !errors.Is(err, state.ErrExists) {
+		return nil, fmt.Errorf("create %s: %w", spec.Name, err)
 	}
 	for {
 		changed := k.Changed()
-		if t := k.View().ByName[group.OffsetsTopic]; t != nil {
+		if t := k.View().ByName[spec.Name]; t != nil {
 			return t, nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for %s: %w", group.OffsetsTopic, ctx.Err())
+			return nil, fmt.Errorf("wait for %s: %w", spec.Name, ctx.Err())
 		}
 	}
 }
 
-func offsetsSpec() state.TopicSpec {
+// coordinatorSpec is a topic whose partitions are opened when the first client asks for them.
+func coordinatorSpec(name string, partitions int32) state.TopicSpec {
 	value := func(s string) *string { return &s }
 	return state.TopicSpec{
-		Name: group.OffsetsTopic, Partitions: group.DefaultPartitions, ReplicationFactor: -1, Internal: true,
+		Name: name, Partitions: partitions, ReplicationFactor: -1, Internal: true,
 		Configs: map[string]*string{
 			"cleanup.policy":   value("compact"),
 			"compression.type": value("producer"),

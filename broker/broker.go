@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-analytics/weir/broker/api"
 	"github.com/weir-analytics/weir/broker/group"
+	"github.com/weir-analytics/weir/broker/txn"
 	"github.com/weir-analytics/weir/broker/wire"
 	"github.com/weir-analytics/weir/raftfsm/state"
 )
@@ -37,6 +38,7 @@ type Broker struct {
 	listeners []wire.Listener
 	server    *wire.Server
 	groups    *group.Coordinator
+	txns      *txn.Coordinator
 	metrics   *metrics
 	log       *slog.Logger
 
@@ -111,7 +113,7 @@ func (b *Broker) unlisten() {
 	}
 }
 
-// openServer puts groups, handlers and wire together.
+// openServer puts coordinators, handlers and wire together.
 func (b *Broker) openServer() error {
 	cfg := b.cfg
 	cfg.Group.NodeID, cfg.Group.Log, cfg.Group.Registry = cfg.NodeID, b.log, cfg.Registry
@@ -120,8 +122,15 @@ func (b *Broker) openServer() error {
 	if b.groups, err = group.New(cfg.Group); err != nil {
 		return fmt.Errorf("consumer groups: %w", err)
 	}
+	cfg.Txn.NodeID, cfg.Txn.Log, cfg.Txn.Registry = cfg.NodeID, b.log, cfg.Registry
+	cfg.Txn.Partitions, cfg.Txn.Topics, cfg.Txn.Markers = statePartitions{b}, txnTopics{b}, markers{b}
+	cfg.Txn.GroupPartition, cfg.Txn.AllocateProducerIDs = b.groupPartition, b.ctl.AllocateProducerIDs
+	if b.txns, err = txn.New(cfg.Txn); err != nil {
+		return fmt.Errorf("transactions: %w", err)
+	}
+	cfg.API.Transactions = b.txns
 	cfg.API.FixedPartitions, cfg.API.Log, cfg.API.Registry = cfg.FixedPartitions, b.log, cfg.Registry
-	handler, err := api.New(cfg.API, backend{b}, b.groups)
+	handler, err := api.New(cfg.API, backend{b}, b.groups, b.txns)
 	if err != nil {
 		return fmt.Errorf("kafka requests: %w", err)
 	}
@@ -145,6 +154,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return b.follow(ctx) })
 	g.Go(func() error { return b.groups.Run(ctx) })
+	g.Go(func() error { return b.txns.Run(ctx) })
 	for _, l := range b.listeners {
 		g.Go(func() error {
 			select {
@@ -216,6 +226,7 @@ func (b *Broker) Failed() []error {
 func (b *Broker) partitionMoved() {
 	b.changed.wake()
 	b.groups.Wake()
+	b.txns.Wake()
 }
 
 // broadcast is a channel that is closed and replaced at each change.

@@ -26,7 +26,7 @@ type verifier struct {
 	mu     sync.Mutex
 	answer *kerr.Error
 	asked  []string
-	before func() // called while it is asked
+	before func(add bool) // called while it is asked
 }
 
 func (v *verifier) Verify(_ context.Context, id string, producer int64, epoch int16, topic string, partition int32, add bool) *kerr.Error {
@@ -34,7 +34,7 @@ func (v *verifier) Verify(_ context.Context, id string, producer int64, epoch in
 	defer v.mu.Unlock()
 	v.asked = append(v.asked, fmt.Sprint(id, " ", producer, " ", epoch, " ", topic, " ", partition, " ", add))
 	if v.before != nil {
-		v.before()
+		v.before(add)
 	}
 	return v.answer
 }
@@ -44,7 +44,7 @@ func verifiedHandler(t *testing.T, b *Broker) (*api.Handler, *verifier) {
 	v := &verifier{}
 	cfg := api.Default()
 	cfg.Transactions = v
-	h, err := api.New(cfg, backend{b}, b.groups)
+	h, err := api.New(cfg, backend{b}, b.groups, b.txns)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,13 +169,16 @@ func TestTheCoordinatorIsAskedOncePerTransactionAndPartition(t *testing.T) {
 	endOf(t, b, 0, 7, 4, true)
 	produce(kerr.InvalidProducerEpoch, 12, txnBatch(t, 7, 3, 2, "late"))
 	produce(nil, 12, txnBatch(t, 7, 4, 0, "e"))
-	want := []string{"app 7 3 t 0 false", "app 7 3 t 1 false", "app 7 3 t 0 true", "app 7 4 t 0 true"}
+	want := []string{"app 7 3 t 0 false", "app 7 3 t 1 false", "app 7 3 t 0 true", "app 7 3 t 0 false", "app 7 4 t 0 true", "app 7 4 t 0 false"}
 	if !slices.Equal(v.asked, want) {
 		t.Errorf("asked %q, want %q", v.asked, want)
 	}
 	// The transaction ends between the answer of the coordinator and the log.
 	endOf(t, b, 0, 7, 4, true)
-	v.before = func() {
+	v.before = func(add bool) {
+		if add {
+			return
+		}
 		endOf(t, b, 0, 7, 4, true) // a repeat changes nothing
 		m := replica.Marker{ProducerID: 7, ProducerEpoch: 4, Commit: false, CoordinatorEpoch: 2}
 		if err := partitionOf(t, b, 0).AppendMarker(within(t), m); err != nil {
@@ -186,6 +189,15 @@ func TestTheCoordinatorIsAskedOncePerTransactionAndPartition(t *testing.T) {
 	if p := partitionOf(t, b, 0); p.OpenTxn(7, 4) || p.LastStableOffset() != p.HighWatermark() {
 		t.Error("a late batch began a transaction")
 	}
+	// The one before ends while the partition waits to be part of the next one.
+	v.before = func(add bool) {
+		if m := (replica.Marker{ProducerID: 7, ProducerEpoch: 5, CoordinatorEpoch: 2}); add {
+			if err := partitionOf(t, b, 0).AppendMarker(within(t), m); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	produce(nil, 12, txnBatch(t, 7, 5, 0, "next"))
 }
 
 // consumed reads n values of "t" from the start.
@@ -337,7 +349,7 @@ func TestProducersAreDescribed(t *testing.T) {
 	}
 	cfg := api.Default()
 	cfg.Access = api.Access{Enforced: true}
-	guarded, err := api.New(cfg, backend{b}, b.groups)
+	guarded, err := api.New(cfg, backend{b}, b.groups, b.txns)
 	if err != nil {
 		t.Fatal(err)
 	}

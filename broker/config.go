@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-analytics/weir/broker/api"
 	"github.com/weir-analytics/weir/broker/group"
+	"github.com/weir-analytics/weir/broker/txn"
 	"github.com/weir-analytics/weir/broker/wire"
 )
 
@@ -27,6 +28,7 @@ type Config struct {
 	Wire  wire.Config  // limits of connections
 	API   api.Config   // limits and defaults of requests
 	Group group.Config // limits of consumer groups
+	Txn   txn.Config   // limits of transactions
 
 	Registry prometheus.Registerer // nil: metrics are kept but not exported
 	Log      *slog.Logger          // nil: nothing is logged
@@ -45,7 +47,7 @@ func Plaintext(addr string) Listener { return Listener{Name: "PLAINTEXT", Addr: 
 
 // Default returns the configuration of a node that listens on loopback only.
 func Default() Config {
-	return Config{NodeID: 1, Listeners: []Listener{Plaintext("127.0.0.1:9092")}, Wire: wire.Default(), API: api.Default(), Group: group.Default()}
+	return Config{NodeID: 1, Listeners: []Listener{Plaintext("127.0.0.1:9092")}, Wire: wire.Default(), API: api.Default(), Group: group.Default(), Txn: txn.Default()}
 }
 
 // Validate names the first field out of its range.

@@ -107,8 +107,16 @@ func (m *memory) AppendVerified(ctx context.Context, b []byte, _ int64) api.Pend
 func (m *memory) AppendMarker(context.Context, replica.Marker) error { return replica.ErrNotReady }
 func (m *memory) LastStableOffset() int64                            { return m.HighWatermark() }
 func (m *memory) AbortedIn(int64, int64) ([]replica.Aborted, error)  { return nil, nil }
-func (m *memory) OpenTxn(int64, int16) bool                          { return false }
-func (m *memory) Producers() []replica.ProducerInfo                  { return nil }
+func (m *memory) NextSequence(id int64, _ int16) int32 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if last, ok := m.sequences[id]; ok {
+		return record.AddSequence(last.sequence, 1)
+	}
+	return 0
+}
+func (m *memory) OpenTxn(int64, int16) bool         { return false }
+func (m *memory) Producers() []replica.ProducerInfo { return nil }
 func (m *memory) ReadBelow(offset int64, maxBytes int, limit int64) ([]byte, error) {
 	if offset >= limit && offset <= m.HighWatermark() {
 		return nil, nil

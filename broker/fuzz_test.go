@@ -53,7 +53,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	b.reconcile(ctl.State())
 	f.Cleanup(func() { b.Close() })
-	h, err := api.New(api.Default(), backend{b}, b.groups)
+	h, err := api.New(api.Default(), backend{b}, b.groups, b.txns)
 	if err != nil {
 		f.Fatal(err)
 	}

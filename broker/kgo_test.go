@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -273,15 +272,6 @@ func TestAnIdempotentProducerIsDeduplicated(t *testing.T) {
 	q := client(t, b, kgo.DefaultProduceTopic("t"))
 	if other, _, err := q.ProducerID(within(t)); err != nil || other == id {
 		t.Fatalf("second producer id %d, %v", other, err)
-	}
-}
-
-func TestTransactionsAreRefusedForGood(t *testing.T) {
-	b, _ := start(t, nil)
-	p := client(t, b, kgo.TransactionalID("tx"))
-	err := p.BeginTransaction()
-	if err == nil || !strings.Contains(err.Error(), kerr.TransactionalIDAuthorizationFailed.Message) {
-		t.Errorf("err = %v", err)
 	}
 }
 

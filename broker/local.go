@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/weir-analytics/weir/broker/api"
 	"github.com/weir-analytics/weir/broker/record"
 	"github.com/weir-analytics/weir/broker/replica"
 )
@@ -45,17 +46,31 @@ var builders = sync.Pool{New: func() any { return record.NewBuilder(record.None)
 
 // appendRecords builds a batch, hands it over and waits for it.
 func appendRecords(ctx context.Context, p *partition, recs []record.Record) (int64, error) {
+	batch, err := buildBatch(recs, func(*record.Builder) {})
+	if err != nil {
+		return -1, err
+	}
+	return wait(ctx, p.Append(ctx, batch))
+}
+
+// buildBatch makes a batch of records; mark says what its header is to hold beside them.
+func buildBatch(recs []record.Record, mark func(*record.Builder)) ([]byte, error) {
 	builder := builders.Get().(*record.Builder)
 	defer builders.Put(builder)
 	builder.Reset()
+	mark(builder)
 	for _, r := range recs {
 		builder.Append(r)
 	}
 	batch, err := builder.Build()
 	if err != nil {
-		return -1, fmt.Errorf("%w: %w", replica.ErrInvalidRecord, err)
+		return nil, fmt.Errorf("%w: %w", replica.ErrInvalidRecord, err)
 	}
-	pending := p.Append(ctx, batch)
+	return batch, nil
+}
+
+// wait returns the offset of what was handed over once that is committed.
+func wait(ctx context.Context, pending api.Pending) (int64, error) {
 	select {
 	case <-pending.Done():
 	case <-ctx.Done():

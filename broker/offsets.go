@@ -43,6 +43,25 @@ func (o offsetsPartition) Append(ctx context.Context, recs []record.Record) (int
 	return base, asGroupError(err)
 }
 
+// AppendInTxn writes one batch in a producer's transaction and waits until it is committed. The sequence goes on by itself: the
+// coordinator is the only writer, and has one batch under way.
+func (o offsetsPartition) AppendInTxn(ctx context.Context, in group.Transaction, recs []record.Record) (int64, error) {
+	batch, err := buildBatch(recs, func(b *record.Builder) {
+		b.SetProducer(in.ProducerID, in.ProducerEpoch, o.NextSequence(in.ProducerID, in.ProducerEpoch))
+		b.SetTransactional()
+	})
+	if err != nil {
+		return -1, asGroupError(err)
+	}
+	base, err := wait(ctx, o.AppendVerified(ctx, batch, in.Since))
+	return base, asGroupError(err)
+}
+
+// AppendMarker ends a producer's transaction and waits until that is committed.
+func (o offsetsPartition) AppendMarker(ctx context.Context, m record.Marker) error {
+	return asGroupError(o.partition.AppendMarker(ctx, m))
+}
+
 // asGroupError sorts errors the way the coordinator asks for.
 func asGroupError(err error) error {
 	switch {
@@ -54,6 +73,10 @@ func asGroupError(err error) error {
 		return fmt.Errorf("%w: %w", group.ErrNotLeader, err)
 	case errors.Is(err, replica.ErrBatchTooLarge):
 		return fmt.Errorf("%w: %w", group.ErrTooLarge, err)
+	case errors.Is(err, replica.ErrInvalidTxnState):
+		return fmt.Errorf("%w: %w: %w", group.ErrNotWritten, group.ErrTxnEnded, err)
+	case errors.Is(err, replica.ErrInvalidProducerEpoch):
+		return fmt.Errorf("%w: %w: %w", group.ErrNotWritten, group.ErrProducerFenced, err)
 	case notWritten(err):
 		return fmt.Errorf("%w: %w", group.ErrNotWritten, err)
 	}
@@ -65,6 +88,7 @@ func notWritten(err error) bool {
 	for _, certain := range []error{
 		replica.ErrNotLeader, replica.ErrNotReady, replica.ErrQueueFull, replica.ErrStopped, replica.ErrBatchTooLarge,
 		replica.ErrCorruptBatch, replica.ErrInvalidRecord, replica.ErrUnsupportedMagic, replica.ErrOutOfOrderSequence, replica.ErrInvalidProducerEpoch,
+		replica.ErrInvalidTxnState, replica.ErrCoordinatorFenced,
 	} {
 		if errors.Is(err, certain) {
 			return true

@@ -26,6 +26,7 @@ type engine interface {
 	AbortedIn(from, to int64) ([]replica.Aborted, error)
 	OpenTxn(producerID int64, epoch int16) bool
 	Producers() []replica.ProducerInfo
+	NextSequence(producerID int64, epoch int16) int32
 	Changed() <-chan struct{}
 	OffsetForTime(ms int64) (offset, timestampMs int64, ok bool, err error)
 	MaxTimestamp() (offset, timestampMs int64, ok bool, err error)
@@ -360,6 +361,13 @@ func (p *partition) Producers() []replica.ProducerInfo {
 		return e.Producers()
 	}
 	return nil
+}
+
+func (p *partition) NextSequence(producerID int64, epoch int16) int32 {
+	if e := p.engine.Load(); e != nil {
+		return e.NextSequence(producerID, epoch)
+	}
+	return 0
 }
 
 func (p *partition) OffsetForTime(ms int64) (int64, int64, bool, error) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/weir-analytics/weir/broker/api"
 	"github.com/weir-analytics/weir/broker/group"
+	"github.com/weir-analytics/weir/broker/txn"
 	"github.com/weir-analytics/weir/raftfsm/state"
 )
 
@@ -85,7 +86,7 @@ func (b *Broker) topic(t state.Topic, old *api.Topic) (*api.Topic, []*partition)
 	for n := int32(len(topic.Partitions)); n < t.Partitions; n++ {
 		spec := engineSpec{Topic: t, Partition: n, Dir: b.partitionDir(t.ID, n), Config: topic.Config}
 		phase := api.Opening
-		if t.Name == group.OffsetsTopic && !holdsSomething(spec.Dir) {
+		if (t.Name == group.OffsetsTopic || t.Name == txn.StateTopic) && !holdsSomething(spec.Dir) {
 			phase = api.Closed
 		}
 		p := b.newPartition(spec, phase)

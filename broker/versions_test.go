@@ -14,7 +14,7 @@ import (
 
 func handler(t *testing.T, b *Broker) *api.Handler {
 	t.Helper()
-	h, err := api.New(api.Default(), backend{b}, b.groups)
+	h, err := api.New(api.Default(), backend{b}, b.groups, b.txns)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +86,7 @@ func TestAdvertisedRangesHoldWhatOldClientsLookFor(t *testing.T) {
 		kmsg.Produce: {2, 3, 7}, kmsg.Fetch: {4, 10}, kmsg.JoinGroup: {0}, kmsg.FindCoordinator: {0}, kmsg.OffsetCommit: {1, 2}, kmsg.OffsetFetch: {1},
 		kmsg.OffsetForLeaderEpoch: {2}, kmsg.CreateTopics: {0, 2}, kmsg.DeleteTopics: {0, 1}, kmsg.Metadata: {0, 1, 6}, kmsg.ListOffsets: {1},
 		kmsg.ListGroups: {1}, kmsg.Heartbeat: {0}, kmsg.LeaveGroup: {0}, kmsg.SyncGroup: {0}, kmsg.ApiVersions: {0, 3},
+		kmsg.AddPartitionsToTxn: {0, 3}, kmsg.AddOffsetsToTxn: {0}, kmsg.EndTxn: {1, 5}, kmsg.TxnOffsetCommit: {3},
 	} {
 		for _, v := range versions {
 			if r, ok := ranges[int16(key)]; !ok || v < r[0] || v > r[1] {
@@ -93,7 +94,7 @@ func TestAdvertisedRangesHoldWhatOldClientsLookFor(t *testing.T) {
 			}
 		}
 	}
-	for _, key := range []kmsg.Key{kmsg.AddPartitionsToTxn, kmsg.EndTxn, kmsg.LeaderAndISR, kmsg.ConsumerGroupHeartbeat, kmsg.GetTelemetrySubscriptions} {
+	for _, key := range []kmsg.Key{kmsg.LeaderAndISR, kmsg.ConsumerGroupHeartbeat, kmsg.GetTelemetrySubscriptions} {
 		if r, ok := ranges[int16(key)]; ok {
 			t.Errorf("%s %v is advertised", key.Name(), r)
 		}
@@ -176,7 +177,7 @@ func TestTopicsAreMadeByMetadataOnlyWhenThatIsAskedFor(t *testing.T) {
 		b, _ := start(t, nil)
 		cfg := api.Default()
 		cfg.AutoCreateTopics = on
-		h, err := api.New(cfg, backend{b}, b.groups)
+		h, err := api.New(cfg, backend{b}, b.groups, b.txns)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -137,8 +137,8 @@ func (h *Handler) append(ctx context.Context, q *kmsg.ProduceRequest, topic *Top
 		a.pending = p.Append(ctx, batch)
 		return
 	}
-	since := max(p.HighWatermark(), 0) // -1 until the partition is open
-	if err := h.verifyTxn(ctx, q, topic, p, a.partition, header); err != nil {
+	since, err := h.verifyTxn(ctx, q, topic, p, a.partition, header)
+	if err != nil {
 		a.err = err
 		return
 	}

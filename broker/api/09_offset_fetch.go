@@ -15,7 +15,7 @@ import (
 //	v1 offsets kept by the broker; v2 null asks for all topics; v5 leader epochs; v6 tagged fields; v7 only stable ones; v8 several
 //	groups at once; v9 KIP-848; v10 topic ids
 //
-// Without transactions every offset is stable.
+// Stable means that no open transaction may change the offset.
 func (h *Handler) offsetFetchKey() key {
 	return key{num: 9, min: 0, max: 10, serve: decoded(h.offsetFetch)}
 }

@@ -11,15 +11,16 @@ import (
 
 	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/group"
+	"github.com/weir-analytics/weir/broker/txn"
 	"github.com/weir-analytics/weir/broker/wire"
 )
 
-// FindCoordinator (10): the broker that leads a group.
+// FindCoordinator (10): the broker that coordinates a group or a transactional id.
 //
 //	v1 the kind of key, error text; v3 tagged fields; v4 several keys at once; v5 error codes of transactions; v6 share groups
 //
-// Makes __consumer_offsets when the first group is looked for, and answers once the group's partition serves.
-// Left out on purpose: transactional ids and share groups, which are refused with a text.
+// Makes __consumer_offsets or __transaction_state when the first is looked for, and answers once its partition serves.
+// Left out on purpose: share groups, which are refused with a text.
 func (h *Handler) findCoordinatorKey() key {
 	return key{num: 10, min: 0, max: 6, serve: decoded(h.findCoordinator)}
 }
@@ -28,7 +29,7 @@ const (
 	coordinatorOfGroup       = 0
 	coordinatorOfTransaction = 1
 
-	// coordinatorWait is how long a partition of the offsets topic may take to open. A guess: it takes milliseconds.
+	// coordinatorWait is how long a partition of a coordinator may take to open. A guess: it takes milliseconds.
 	coordinatorWait = 3 * time.Second
 )
 
@@ -55,9 +56,11 @@ func (h *Handler) coordinator(ctx context.Context, req *wire.Request, kind int8,
 			err = h.groupReady(ctx, name)
 		}
 	case coordinatorOfTransaction:
-		err = refuse(kerr.TransactionalIDAuthorizationFailed, noTransactions)
+		if err = h.authorize(req, acl.TransactionalID, name, acl.Describe); err == nil {
+			err = h.transactionReady(ctx, name)
+		}
 	default:
-		err = refuse(kerr.InvalidRequest, "only groups have coordinators here")
+		err = refuse(kerr.InvalidRequest, "only groups and transactional ids have coordinators here")
 	}
 	v := h.backend.View()
 	self, registered := v.Broker(v.NodeID)
@@ -75,15 +78,23 @@ func (h *Handler) coordinator(ctx context.Context, req *wire.Request, kind int8,
 
 // groupReady waits until the group's partition of the offsets topic serves.
 func (h *Handler) groupReady(ctx context.Context, name string) error {
+	return h.ready(ctx, name, h.backend.OffsetsTopic, group.PartitionOf)
+}
+
+// transactionReady waits until the transactional id's partition of the transaction topic serves.
+func (h *Handler) transactionReady(ctx context.Context, id string) error {
+	return h.ready(ctx, id, h.backend.TransactionsTopic, txn.PartitionOf)
+}
+
+func (h *Handler) ready(ctx context.Context, name string, open func(context.Context, func(int32) int32) error, partitionOf func(string, int32) int32) error {
 	ctx, cancel := context.WithTimeout(ctx, coordinatorWait)
 	defer cancel()
-	partition := func(count int32) int32 { return group.PartitionOf(name, count) }
-	if err := h.backend.OffsetsTopic(ctx, partition); err != nil {
+	if err := open(ctx, func(count int32) int32 { return partitionOf(name, count) }); err != nil {
 		level := slog.LevelWarn
 		if errors.Is(err, context.Canceled) { // the client did not wait, or the node stops
 			level = slog.LevelDebug
 		}
-		h.log.Log(ctx, level, "open the offsets topic", "group", name, "err", err)
+		h.log.Log(ctx, level, "open the partition of a coordinator", "key", name, "err", err)
 		return refuse(kerr.CoordinatorNotAvailable, err.Error())
 	}
 	return nil

@@ -19,12 +19,18 @@ import (
 //
 // The response header never has a tag section, whatever the version: the client does not know yet what we speak. A version we do
 // not know is answered in the layout of v0 with UNSUPPORTED_VERSION and the list, from which clients pick the version to try next.
-// Left out on purpose: features (none is finalized; transaction.version comes with transactions), v5 (routing check).
+// One feature is finalized: transaction.version, by which clients choose version 2 of transactions (KIP-890).
+// Left out on purpose: v5 (routing check).
 const keyAPIVersions = 18
 
 func (h *Handler) apiVersionsKey() key {
 	return key{num: keyAPIVersions, min: 0, max: 4, serve: h.apiVersions}
 }
+
+const (
+	txnFeature = "transaction.version"
+	txnVersion = 2
+)
 
 // softwareName is what KIP-511 allows for name and version of client software.
 var softwareName = regexp.MustCompile(`^[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?$`)
@@ -37,6 +43,9 @@ func (h *Handler) apiVersions(ctx context.Context, req *wire.Request) wire.Reply
 			return r
 		}
 		r.ApiKeys = h.advertised()
+		r.SupportedFeatures = []kmsg.ApiVersionsResponseSupportedFeature{{Name: txnFeature, MinVersion: 1, MaxVersion: txnVersion}}
+		r.FinalizedFeatures = []kmsg.ApiVersionsResponseFinalizedFeature{{Name: txnFeature, MinVersionLevel: txnVersion, MaxVersionLevel: txnVersion}}
+		r.FinalizedFeaturesEpoch = 1 // it rises when a level changes, and none does
 		return r
 	})(ctx, req)
 	reply.PlainHeader = true

@@ -1,7 +1,7 @@
 // Package api answers the requests of the Kafka protocol: one file per key, named and numbered as the protocol does.
 //
-// It holds no state of its own beside a block of producer ids. What exists is in a View, an immutable snapshot that the broker
-// hands out; records are behind Partition; groups are answered by broker/group. kmsg encodes and decodes, except for the answer of
+// It holds no state of its own beside fetch sessions. What exists is in a View, an immutable snapshot that the broker
+// hands out; records are behind Partition; groups are answered by broker/group, transactions by broker/txn. kmsg encodes and decodes, except for the answer of
 // Fetch, whose records go to the socket without being copied (fetch_encode.go).
 //
 // Rules that all files keep:

@@ -6,8 +6,10 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/weir-analytics/weir/broker/group"
 	"github.com/weir-analytics/weir/broker/record"
 	"github.com/weir-analytics/weir/broker/replica"
+	"github.com/weir-analytics/weir/broker/txn"
 	"github.com/weir-analytics/weir/raftfsm"
 	"github.com/weir-analytics/weir/raftfsm/state"
 )
@@ -44,7 +46,10 @@ var table = []struct {
 	{record.ErrTooLarge, kerr.MessageTooLarge},
 	{record.ErrCodec, kerr.UnsupportedCompressionType},
 	{record.ErrInvalid, kerr.InvalidRecord},
-	{raftfsm.ErrUnavailable, kerr.NotController}, // clients look for the controller and try again
+	{txn.ErrNoPartition, kerr.UnknownTopicOrPartition},
+	{group.ErrNotLeader, kerr.NotLeaderForPartition},
+	{group.ErrNotWritten, kerr.NotLeaderForPartition}, // of a marker: asked again after a look at the metadata
+	{raftfsm.ErrUnavailable, kerr.NotController},      // clients look for the controller and try again
 	{state.ErrExists, kerr.TopicAlreadyExists},
 	{state.ErrNotFound, kerr.UnknownTopicOrPartition},
 

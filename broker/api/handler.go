@@ -2,11 +2,9 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/weir-analytics/weir/broker/group"
+	"github.com/weir-analytics/weir/broker/txn"
 	"github.com/weir-analytics/weir/broker/wire"
 )
 
@@ -69,6 +68,7 @@ type Handler struct {
 	cfg      Config
 	backend  Backend
 	groups   *group.Coordinator
+	txns     *txn.Coordinator
 	metrics  *metrics
 	log      *slog.Logger
 	keys     map[int16]key
@@ -76,12 +76,10 @@ type Handler struct {
 	sessions *sessions
 	logins   *logins
 	rules    atomic.Pointer[ruleSet]
-
-	ids producerIDs
 }
 
-// New checks cfg. groups answers the keys of consumer groups.
-func New(cfg Config, backend Backend, groups *group.Coordinator) (*Handler, error) {
+// New checks cfg. groups answers the keys of consumer groups, txns those of transactions.
+func New(cfg Config, backend Backend, groups *group.Coordinator, txns *txn.Coordinator) (*Handler, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -94,7 +92,7 @@ func New(cfg Config, backend Backend, groups *group.Coordinator) (*Handler, erro
 	if cfg.FixedPartitions == nil {
 		cfg.FixedPartitions = func(string) bool { return false }
 	}
-	h := &Handler{cfg: cfg, backend: backend, groups: groups, metrics: newMetrics(cfg.Registry), log: cfg.Log, keys: make(map[int16]key)}
+	h := &Handler{cfg: cfg, backend: backend, groups: groups, txns: txns, metrics: newMetrics(cfg.Registry), log: cfg.Log, keys: make(map[int16]key)}
 	h.memory = semaphore.NewWeighted(int64(cfg.FetchMemoryBytes))
 	h.sessions = newSessions(cfg.FetchSessions, cfg.FetchSessionPartitions, h.metrics)
 	h.logins = newLogins(cfg.Registry)
@@ -190,28 +188,4 @@ func serves(t *Topic) bool {
 // a zero by oversight does not fail what needs a moment.
 func millis(ms int32) time.Duration {
 	return min(max(time.Duration(ms)*time.Millisecond, time.Second), time.Minute)
-}
-
-var errNoIDs = errors.New("no producer ids")
-
-// producerIDs hands out ids from blocks agreed on with the controller. Ids of a block not used before a restart are skipped.
-type producerIDs struct {
-	mu         sync.Mutex
-	next, past int64
-}
-
-const idsPerBlock = 1000 // Kafka's number; one agreement per thousand producers
-
-func (p *producerIDs) take(ctx context.Context, allocate func(context.Context, int64) (int64, error)) (int64, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.next == p.past {
-		first, err := allocate(ctx, idsPerBlock)
-		if err != nil {
-			return 0, fmt.Errorf("%w: %w", errNoIDs, err)
-		}
-		p.next, p.past = first, first+idsPerBlock
-	}
-	p.next++
-	return p.next - 1, nil
 }

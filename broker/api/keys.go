@@ -1,6 +1,6 @@
 package api
 
-// list is everything that is advertised. Keys of transactions (24-28, 65, 66), KIP-848 (68, 69), telemetry (71, 72), share groups
+// list is everything that is advertised. Keys of KIP-848 (68, 69), telemetry (71, 72), share groups
 // (76-79) and of broker to broker traffic are not in it: clients use whatever they are offered.
 func (h *Handler) list() []key {
 	return []key{
@@ -24,6 +24,11 @@ func (h *Handler) list() []key {
 		h.deleteRecordsKey(),           // 21
 		h.initProducerIDKey(),          // 22
 		h.offsetForLeaderEpochKey(),    // 23
+		h.addPartitionsToTxnKey(),      // 24
+		h.addOffsetsToTxnKey(),         // 25
+		h.endTxnKey(),                  // 26
+		h.writeTxnMarkersKey(),         // 27
+		h.txnOffsetCommitKey(),         // 28
 		h.describeACLsKey(),            // 29
 		h.createACLsKey(),              // 30
 		h.deleteACLsKey(),              // 31
@@ -39,5 +44,7 @@ func (h *Handler) list() []key {
 		h.alterCredentialsKey(),        // 51
 		h.describeClusterKey(),         // 60
 		h.describeProducersKey(),       // 61
+		h.describeTransactionsKey(),    // 65
+		h.listTransactionsKey(),        // 66
 	}
 }

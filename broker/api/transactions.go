@@ -48,19 +48,29 @@ func refuseTxn(q *kmsg.ProduceRequest) error {
 }
 
 // verifyTxn makes sure that a batch belongs to a transaction that somebody will end. The coordinator is asked for the first batch of a
-// transaction in a partition; the partitions of a request one after the other, since it changes one transaction at a time.
-func (h *Handler) verifyTxn(ctx context.Context, q *kmsg.ProduceRequest, topic *Topic, p Partition, number int32, b record.Batch) error {
+// transaction in a partition; the partitions of a request one after the other, since it changes one transaction at a time. since is the
+// high watermark from before the answer: a marker that comes later ends this transaction.
+//
+// Adding the partition may have to wait until the producer's transaction before has ended, so that the marker of that one may come after the
+// first high watermark: it is asked again.
+func (h *Handler) verifyTxn(ctx context.Context, q *kmsg.ProduceRequest, topic *Topic, p Partition, number int32, b record.Batch) (since int64, err error) {
 	if _, err := checkEpoch(p, -1); err != nil {
-		return err // before the coordinator takes note of it
+		return 0, err // before the coordinator takes note of it
 	}
+	since = max(p.HighWatermark(), 0) // -1 until the partition is open
 	if h.cfg.Transactions == nil || p.OpenTxn(b.ProducerID, b.ProducerEpoch) {
-		return nil
+		return since, nil
 	}
-	err := h.cfg.Transactions.Verify(ctx, *q.TransactionID, b.ProducerID, b.ProducerEpoch, topic.Name, number, q.Version >= implicitAddVersion)
-	if err == nil {
-		return nil
+	for _, add := range []bool{true, false} {
+		if add && q.Version < implicitAddVersion {
+			continue
+		}
+		since = max(p.HighWatermark(), 0)
+		if err := h.cfg.Transactions.Verify(ctx, *q.TransactionID, b.ProducerID, b.ProducerEpoch, topic.Name, number, add); err != nil {
+			return 0, verifyError(err, q.Version)
+		}
 	}
-	return verifyError(err, q.Version)
+	return since, nil
 }
 
 // verifyError is what a producer is told of the coordinator's answer, as by Kafka. What ends by itself becomes an error that every version

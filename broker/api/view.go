@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"github.com/weir-analytics/weir/broker/record"
 	"github.com/weir-analytics/weir/broker/replica"
 	"github.com/weir-analytics/weir/raftfsm/state"
 )
@@ -18,9 +19,12 @@ type Backend interface {
 	DeleteTopic(ctx context.Context, name string) error
 	AddPartitions(ctx context.Context, name string, total int32) error
 	SetTopicConfigs(ctx context.Context, name string, configs map[string]string) error
-	AllocateProducerIDs(ctx context.Context, n int64) (first int64, err error)
 	// OffsetsTopic makes __consumer_offsets when it is missing, and opens the partition of a group.
 	OffsetsTopic(ctx context.Context, partition func(count int32) int32) error
+	// TransactionsTopic makes __transaction_state when it is missing, and opens the partition of a transactional id.
+	TransactionsTopic(ctx context.Context, partition func(count int32) int32) error
+	// WriteMarker ends a producer's transaction in a partition and returns once that is committed; errors as of txn.Markers.
+	WriteMarker(ctx context.Context, topic string, partition int32, m record.Marker) error
 	// Access is who may do what, and how much of it.
 	Access() AccessStore
 	// LogDir is where the partitions are kept.

@@ -27,6 +27,11 @@ func (c *Coordinator) OffsetCommit(ctx context.Context, req *kmsg.OffsetCommitRe
 	for _, p := range open {
 		p.ErrorCode = code
 	}
+	c.countCommit(code)
+	return resp
+}
+
+func (c *Coordinator) countCommit(code int16) {
 	switch {
 	case code == codeNone:
 		c.env.metrics.commits.WithLabelValues("ok").Inc()
@@ -35,7 +40,6 @@ func (c *Coordinator) OffsetCommit(ctx context.Context, req *kmsg.OffsetCommitRe
 	default:
 		c.env.metrics.commits.WithLabelValues("refused").Inc()
 	}
-	return resp
 }
 
 // checkOffsets fills resp with all partitions of the request, refused ones with their code, and returns those that may be

@@ -21,6 +21,11 @@ type Partition interface {
 	// records are the caller's again when it returns. Errors that are none of ErrNotWritten, ErrNotLeader and ErrTooLarge mean
 	// that the records may or may not be in the log, now or later. There is one call at a time.
 	Append(ctx context.Context, recs []record.Record) (base int64, err error)
+	// AppendInTxn is Append in a producer's transaction, with ErrTxnEnded and ErrProducerFenced among what ErrNotWritten may mean.
+	AppendInTxn(ctx context.Context, in Transaction, recs []record.Record) (base int64, err error)
+	// AppendMarker ends a producer's transaction and returns when that is committed and durable. A marker that has nothing to end
+	// is not written. Errors as for AppendInTxn, and calls never at the same time as those of Append.
+	AppendMarker(ctx context.Context, m record.Marker) error
 	// Read returns whole committed batches, the first of which holds the offset or is the next after it, at least one even
 	// when larger than maxBytes. Nothing at the high watermark.
 	Read(offset int64, maxBytes int) ([]byte, error)

@@ -13,8 +13,8 @@
 //	                             group again (apply, answer the parked requests)
 //
 // It does not know Raft, segments or connections: it declares what it needs of a partition (Partition) and of the topics
-// (Topics), and takes and gives the messages of franz-go's kmsg. The newer group protocol (KIP-848), share groups and
-// offsets inside transactions are not here.
+// (Topics), and takes and gives the messages of franz-go's kmsg. The newer group protocol (KIP-848) and share groups
+// are not here, nor is the coordinator of transactions, which tells it when one ends (WriteMarker).
 //
 // Invariants:
 //   - Offsets become visible to OffsetFetch only after their record is committed, in the order of the log.

@@ -31,13 +31,67 @@ type memPartition struct {
 	appendGo  chan struct{} // when set, Append waits for a token before it writes
 	readGo    chan struct{} // when set, Read waits until it is closed
 	appends   int
+
+	// The rules of transactions, as far as the coordinator relies on them: epochs, and who has one open.
+	epochs map[int64]int16
+	open   map[int64]bool
+	marked map[int64]int64 // offset of the newest marker
 }
 
 func newMemPartition() *memPartition {
-	return &memPartition{leader: testNode, epoch: 1, serving: true}
+	return &memPartition{
+		leader: testNode, epoch: 1, serving: true,
+		epochs: map[int64]int16{}, open: map[int64]bool{}, marked: map[int64]int64{},
+	}
+}
+
+func (p *memPartition) AppendInTxn(ctx context.Context, in Transaction, recs []record.Record) (int64, error) {
+	p.mu.Lock()
+	at, ended := p.marked[in.ProducerID]
+	switch {
+	case in.ProducerEpoch < p.epochs[in.ProducerID]:
+		p.mu.Unlock()
+		return 0, fmt.Errorf("%w: %w", ErrNotWritten, ErrProducerFenced)
+	case !p.open[in.ProducerID] && ended && at >= in.Since:
+		p.mu.Unlock()
+		return 0, fmt.Errorf("%w: %w", ErrNotWritten, ErrTxnEnded)
+	}
+	p.mu.Unlock()
+	return p.write(ctx, func() int64 {
+		p.epochs[in.ProducerID], p.open[in.ProducerID] = in.ProducerEpoch, true
+		return p.addMarked(recs, func(b *record.Builder) {
+			b.SetProducer(in.ProducerID, in.ProducerEpoch, 0)
+			b.SetTransactional()
+		})
+	})
+}
+
+func (p *memPartition) AppendMarker(ctx context.Context, m record.Marker) error {
+	p.mu.Lock()
+	known, open := p.epochs[m.ProducerID], p.open[m.ProducerID]
+	p.mu.Unlock()
+	switch {
+	case m.ProducerEpoch < known:
+		return fmt.Errorf("%w: %w", ErrNotWritten, ErrProducerFenced)
+	case !open && m.ProducerEpoch == known:
+		return nil
+	}
+	_, err := p.write(ctx, func() int64 {
+		batch := m.Build(0)
+		record.SetPlace(batch, p.next, p.epoch)
+		p.batches = append(p.batches, batch)
+		p.epochs[m.ProducerID], p.open[m.ProducerID], p.marked[m.ProducerID] = m.ProducerEpoch, false, p.next
+		p.next++
+		return p.next - 1
+	})
+	return err
 }
 
 func (p *memPartition) Append(ctx context.Context, recs []record.Record) (int64, error) {
+	return p.write(ctx, func() int64 { return p.add(recs) })
+}
+
+func (p *memPartition) write(ctx context.Context, add func() int64) (int64, error) {
 	p.mu.Lock()
 	gate := p.appendGo
 	p.mu.Unlock()
@@ -57,12 +111,18 @@ func (p *memPartition) Append(ctx context.Context, recs []record.Record) (int64,
 	if p.appendErr != nil && !p.appendBut {
 		return 0, p.appendErr
 	}
-	return p.add(recs), p.appendErr
+	return add(), p.appendErr
 }
 
 // add writes a batch; mu is held.
 func (p *memPartition) add(recs []record.Record) int64 {
+	return p.addMarked(recs, func(*record.Builder) {})
+}
+
+// addMarked is add for a batch whose header says more.
+func (p *memPartition) addMarked(recs []record.Record, mark func(*record.Builder)) int64 {
 	b := record.NewBuilder(record.None)
+	mark(b)
 	for _, r := range recs {
 		b.Append(r)
 	}

@@ -11,6 +11,11 @@ var (
 	// ErrTooLarge is what Partition.Append returns when the records are certainly not in the log and never will be, because
 	// the batch is larger than the partition takes.
 	ErrTooLarge = errors.New("not written: batch too large")
+	// ErrTxnEnded is what Partition.AppendInTxn returns, together with ErrNotWritten, when the transaction has ended.
+	ErrTxnEnded = errors.New("the transaction has ended")
+	// ErrProducerFenced is what Partition.AppendInTxn and AppendMarker return, together with ErrNotWritten, when the partition
+	// knows a newer epoch of the producer.
+	ErrProducerFenced = errors.New("a newer producer has replaced this one")
 	// ErrInvalidConfig is returned by New.
 	ErrInvalidConfig = errors.New("invalid configuration of the group coordinator")
 
@@ -35,12 +40,15 @@ const (
 	codeInvalidCommitOffsetSize   int16 = 28
 	codeInvalidRequest            int16 = 42
 	codeUnknownServerError        int16 = -1
+	codeInvalidProducerEpoch      int16 = 47
+	codeInvalidTxnState           int16 = 48
 	codeNonEmptyGroup             int16 = 68
 	codeGroupIDNotFound           int16 = 69
 	codeMemberIDRequired          int16 = 79
 	codeGroupMaxSizeReached       int16 = 81
 	codeFencedInstanceID          int16 = 82
 	codeGroupSubscribedToTopic    int16 = 86
+	codeUnstableOffsetCommit      int16 = 88
 	codeUnknownTopicID            int16 = 100
 )
 
@@ -65,4 +73,15 @@ func commitCode(err error) int16 {
 		return codeInvalidCommitOffsetSize
 	}
 	return storeCode(err)
+}
+
+// txnCommitCode is the answer to an offset commit in a transaction that could not be stored.
+func txnCommitCode(err error) int16 {
+	switch {
+	case errors.Is(err, ErrTxnEnded):
+		return codeInvalidTxnState
+	case errors.Is(err, ErrProducerFenced):
+		return codeInvalidProducerEpoch
+	}
+	return commitCode(err)
 }

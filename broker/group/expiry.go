@@ -17,7 +17,7 @@ func (g *group) expire(now time.Time) {
 	}
 	kept := 0
 	old := g.targets(func(tp topicPartition, s *slot) bool {
-		gone := s.writes == 0 && !subscribed[tp.topic] && g.expiredOffset(now, s.committed)
+		gone := s.writes == 0 && len(s.staged) == 0 && !subscribed[tp.topic] && g.expiredOffset(now, s.committed)
 		if !gone {
 			kept++
 		}

@@ -11,14 +11,14 @@ import (
 //
 // Version 1 reports errors per partition only, 2 brings one for the whole answer and "all topics" (null), 5 the leader epoch,
 // 8 several groups in one request, 10 topic ids, which need Config.Topics. The member and its epoch in version 9 belong to
-// another group protocol and are not looked at. There are no offsets in open transactions, so every answer is stable
-// (version 7).
+// another group protocol and are not looked at. Version 7 may ask for stable offsets: a partition whose offset an open
+// transaction may change is answered UNSTABLE_OFFSET_COMMIT.
 func (c *Coordinator) OffsetFetch(ctx context.Context, req *kmsg.OffsetFetchRequest) *kmsg.OffsetFetchResponse {
 	resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
 	if req.Version >= 8 {
 		resp.Groups = make([]kmsg.OffsetFetchResponseGroup, len(req.Groups))
 		for i := range req.Groups {
-			resp.Groups[i] = c.fetchGroup(ctx, req.Version, &req.Groups[i])
+			resp.Groups[i] = c.fetchGroup(ctx, req.Version, &req.Groups[i], req.RequireStable)
 		}
 		return resp
 	}
@@ -30,7 +30,7 @@ func (c *Coordinator) OffsetFetch(ctx context.Context, req *kmsg.OffsetFetchRequ
 	for i, t := range req.Topics {
 		one.Topics[i] = kmsg.OffsetFetchRequestGroupTopic{Topic: t.Topic, Partitions: t.Partitions}
 	}
-	g := c.fetchGroup(ctx, req.Version, &one)
+	g := c.fetchGroup(ctx, req.Version, &one, req.RequireStable)
 	resp.ErrorCode = g.ErrorCode
 	if g.ErrorCode != codeNone && req.Version < 2 {
 		g.Topics = failedTopics(one.Topics, g.ErrorCode)
@@ -48,15 +48,15 @@ func (c *Coordinator) OffsetFetch(ctx context.Context, req *kmsg.OffsetFetchRequ
 }
 
 // fetchGroup answers for one group. Topics nil means all that have offsets.
-func (c *Coordinator) fetchGroup(ctx context.Context, version int16, req *kmsg.OffsetFetchRequestGroup) kmsg.OffsetFetchResponseGroup {
+func (c *Coordinator) fetchGroup(ctx context.Context, version int16, req *kmsg.OffsetFetchRequestGroup, stable bool) kmsg.OffsetFetchResponseGroup {
 	resp := kmsg.OffsetFetchResponseGroup{Group: req.Group}
 	resp.ErrorCode = c.ask(ctx, req.Group, func(_ *shard, g *group, _ time.Time) int16 {
 		if req.Topics == nil {
-			resp.Topics = c.allOffsets(version, g)
+			resp.Topics = c.allOffsets(version, g, stable)
 			return codeNone
 		}
 		for i := range req.Topics {
-			resp.Topics = append(resp.Topics, c.topicOffsets(version, g, &req.Topics[i]))
+			resp.Topics = append(resp.Topics, c.topicOffsets(version, g, &req.Topics[i], stable))
 		}
 		return codeNone
 	})
@@ -66,7 +66,7 @@ func (c *Coordinator) fetchGroup(ctx context.Context, version int16, req *kmsg.O
 	return resp
 }
 
-func (c *Coordinator) topicOffsets(version int16, g *group, req *kmsg.OffsetFetchRequestGroupTopic) kmsg.OffsetFetchResponseGroupTopic {
+func (c *Coordinator) topicOffsets(version int16, g *group, req *kmsg.OffsetFetchRequestGroupTopic, stable bool) kmsg.OffsetFetchResponseGroupTopic {
 	resp := kmsg.OffsetFetchResponseGroupTopic{Topic: req.Topic, TopicID: req.TopicID}
 	name, code := req.Topic, codeNone
 	if version >= firstTopicIDVersion {
@@ -74,26 +74,26 @@ func (c *Coordinator) topicOffsets(version int16, g *group, req *kmsg.OffsetFetc
 		name, _, code = c.topic(version, req.Topic, req.TopicID)
 	}
 	for _, p := range req.Partitions {
-		var o *offset
-		if g != nil && code == codeNone {
-			o = g.committed(name, p)
+		if g == nil || code != codeNone {
+			resp.Partitions = append(resp.Partitions, answerOffset(p, nil, code))
+			continue
 		}
-		resp.Partitions = append(resp.Partitions, answerOffset(p, o, code))
+		resp.Partitions = append(resp.Partitions, g.answer(name, p, stable))
 	}
 	return resp
 }
 
-func (c *Coordinator) allOffsets(version int16, g *group) []kmsg.OffsetFetchResponseGroupTopic {
+func (c *Coordinator) allOffsets(version int16, g *group, stable bool) []kmsg.OffsetFetchResponseGroupTopic {
 	if g == nil {
 		return nil
 	}
 	var topics []kmsg.OffsetFetchResponseGroupTopic
-	for _, tp := range g.targets(func(_ topicPartition, s *slot) bool { return s.committed != nil }) {
+	for _, tp := range g.targets(func(_ topicPartition, s *slot) bool { return s.committed != nil || (stable && s.unstable()) }) {
 		if n := len(topics); n == 0 || topics[n-1].Topic != tp.topic {
 			topics = append(topics, kmsg.OffsetFetchResponseGroupTopic{Topic: tp.topic})
 		}
 		t := &topics[len(topics)-1]
-		t.Partitions = append(t.Partitions, answerOffset(tp.partition, g.committed(tp.topic, tp.partition), codeNone))
+		t.Partitions = append(t.Partitions, g.answer(tp.topic, tp.partition, stable))
 	}
 	if version < firstTopicIDVersion {
 		return topics
@@ -114,6 +114,13 @@ func (c *Coordinator) withIDs(topics []kmsg.OffsetFetchResponseGroupTopic) []kms
 		}
 	}
 	return known
+}
+
+func (g *group) answer(topic string, p int32, stable bool) kmsg.OffsetFetchResponseGroupTopicPartition {
+	if stable && g.offsets[topic][p].unstable() {
+		return answerOffset(p, nil, codeUnstableOffsetCommit)
+	}
+	return answerOffset(p, g.committed(topic, p), codeNone)
 }
 
 func answerOffset(partition int32, o *offset, code int16) kmsg.OffsetFetchResponseGroupTopicPartition {

@@ -62,7 +62,7 @@ func (g *group) check() error {
 			return fmt.Errorf("topic %q without slots", topic)
 		}
 		for _, s := range partitions {
-			if s.writes < 0 || (s.writes == 0 && s.committed == nil) {
+			if s.writes < 0 || s.staging < 0 || s.staging > s.writes || s.unused() {
 				return fmt.Errorf("slot of %q: %+v", topic, *s)
 			}
 		}
@@ -78,6 +78,10 @@ type steppedJournal struct {
 
 func (j *steppedJournal) write(_ *group, recs []record.Record, done func(now time.Time, err error)) {
 	j.writes, j.recs = append(j.writes, done), append(j.recs, recs)
+}
+
+func (j *steppedJournal) writeInTxn(g *group, _ Transaction, recs []record.Record, done func(now time.Time, err error)) {
+	j.write(g, recs, done)
 }
 
 func (j *steppedJournal) finish(now time.Time, err error) {
@@ -208,8 +212,8 @@ func FuzzStoredRecord(f *testing.F) {
 	f.Add(groupKey("g"), g.metadataRecords(now, map[string][]byte{"m": []byte("a")})[0].Value)
 	f.Add([]byte{0, 3}, []byte{0, 0})
 	f.Fuzz(func(t *testing.T, k, v []byte) {
-		img := &image{groups: map[string]*groupImage{}}
-		if err := img.applyRecord(record.Record{Key: k, Value: v}); err != nil {
+		img := newImage()
+		if err := img.applyRecord(record.Batch{}, record.Record{Key: k, Value: v}); err != nil {
 			return
 		}
 		for id, gi := range img.groups {
@@ -218,7 +222,11 @@ func FuzzStoredRecord(f *testing.F) {
 			if err := g.check(); err != nil {
 				t.Fatal(err)
 			}
-			for tp, o := range gi.offsets {
+			for tp, s := range gi.slots {
+				o := s.committed
+				if o == nil {
+					continue
+				}
 				again, err := parseOffset(offsetRecord(id, tp.topic, tp.partition, o, now).Value)
 				if err != nil || again.at != o.at || again.metadata != o.metadata || again.committedMs != o.committedMs || again.expiresMs != o.expiresMs {
 					t.Fatalf("offset %+v comes back as %+v, %v", *o, again, err)

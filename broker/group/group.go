@@ -31,6 +31,8 @@ func (p phase) String() string {
 // the group, in the order of the writes; err is nil when the records are committed.
 type journal interface {
 	write(g *group, recs []record.Record, done func(now time.Time, err error))
+	// writeInTxn is write for records that count once a transaction is committed.
+	writeInTxn(g *group, in Transaction, recs []record.Record, done func(now time.Time, err error))
 }
 
 // group is one consumer group: a state machine that takes the time as an argument and is guarded by the lock of its shard.
@@ -64,6 +66,8 @@ type group struct {
 	initialLeft       time.Duration
 
 	offsets map[string]map[int32]*slot // topic -> partition
+	// staged says which partitions a producer's open transaction has offsets for.
+	staged map[int64]map[topicPartition]struct{}
 	// stored is true when the log holds a metadata record of the group.
 	stored bool
 	// writes counts the writes whose outcome is not known yet.
@@ -75,7 +79,7 @@ func newGroup(id string, e *env, j journal, now time.Time) *group {
 		id: id, env: e, journal: j, stateSince: now,
 		members: map[string]*member{}, statics: map[string]string{},
 		pending: map[string]time.Time{}, unsynced: map[string]struct{}{},
-		offsets: map[string]map[int32]*slot{},
+		offsets: map[string]map[int32]*slot{}, staged: map[int64]map[topicPartition]struct{}{},
 	}
 }
 

@@ -18,13 +18,29 @@ const readBytes = 1 << 20
 // image is what the log of a partition says about its groups.
 type image struct {
 	groups map[string]*groupImage
+	// staged says which partitions of which groups a producer's open transaction has offsets for.
+	staged map[int64]map[imageKey]struct{}
 	// skipped counts records of kinds that are not for this coordinator.
 	skipped int
 }
 
+type imageKey struct {
+	group string
+	topicPartition
+}
+
 type groupImage struct {
 	metadata *kmsg.GroupMetadataValue // nil: none, or deleted
-	offsets  map[topicPartition]*offset
+	slots    map[topicPartition]*slot
+}
+
+func (g *groupImage) slot(tp topicPartition) *slot {
+	s, ok := g.slots[tp]
+	if !ok {
+		s = &slot{}
+		g.slots[tp] = s
+	}
+	return s
 }
 
 // loadUntilDone loads the shard, again and again until that succeeds or the shard is no longer wanted. A partition that can't
@@ -59,7 +75,7 @@ func (s *shard) loadUntilDone(ctx context.Context, changed func()) bool {
 
 // readLog reads the partition from its start to the high watermark.
 func (s *shard) readLog(ctx context.Context) (*image, int64, error) {
-	img := &image{groups: map[string]*groupImage{}}
+	img := newImage()
 	next, end := s.part.LogStart(), s.part.HighWatermark()
 	for next < end && ctx.Err() == nil {
 		data, err := s.part.Read(next, readBytes)
@@ -88,21 +104,36 @@ func (img *image) apply(batch record.Batch) error {
 		return err
 	}
 	if batch.Control() {
-		return nil
-	}
-	if batch.Transactional() {
-		return errors.New("offsets committed in a transaction: written by a version that knows them, this one does not")
+		return img.applyMarker(batch)
 	}
 	return record.ForEach(batch.Raw, func(r record.Record) error {
-		if err := img.applyRecord(r); err != nil {
+		if err := img.applyRecord(batch, r); err != nil {
 			return fmt.Errorf("record %d: %w", batch.BaseOffset+int64(r.OffsetDelta), err)
 		}
 		return nil
 	})
 }
 
-// applyRecord takes one record in; the last one with a key counts.
-func (img *image) applyRecord(r record.Record) error {
+func newImage() *image {
+	return &image{groups: map[string]*groupImage{}, staged: map[int64]map[imageKey]struct{}{}}
+}
+
+func (img *image) applyMarker(batch record.Batch) error {
+	m, ok, err := record.ParseMarker(batch)
+	if err != nil || !ok {
+		return err
+	}
+	for k := range img.staged[m.ProducerID] {
+		if g := img.groups[k.group]; g != nil {
+			g.slot(k.topicPartition).end(m.ProducerID, m.Commit)
+		}
+	}
+	delete(img.staged, m.ProducerID)
+	return nil
+}
+
+// applyRecord takes one record in; the last one with a key counts, in a transaction from its marker on.
+func (img *image) applyRecord(batch record.Batch, r record.Record) error {
 	k, err := parseKey(r.Key)
 	if errors.Is(err, errSkip) {
 		img.skipped++
@@ -113,11 +144,11 @@ func (img *image) applyRecord(r record.Record) error {
 	}
 	g, ok := img.groups[k.group]
 	if !ok {
-		g = &groupImage{offsets: map[topicPartition]*offset{}}
+		g = &groupImage{slots: map[topicPartition]*slot{}}
 		img.groups[strings.Clone(k.group)] = g
 	}
 	if k.isOffset {
-		return g.applyOffset(k, r.Value)
+		return img.applyOffset(g, k, batch, r.Value)
 	}
 	g.metadata = nil
 	if r.Value == nil {
@@ -127,17 +158,25 @@ func (img *image) applyRecord(r record.Record) error {
 	return err
 }
 
-func (g *groupImage) applyOffset(k key, value []byte) error {
-	tp := topicPartition{k.topic, k.partition}
+func (img *image) applyOffset(g *groupImage, k key, batch record.Batch, value []byte) error {
+	s := g.slot(topicPartition{k.topic, k.partition})
 	if value == nil {
-		delete(g.offsets, tp)
+		s.forget()
 		return nil
 	}
 	o, err := parseOffset(value)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case !batch.Transactional():
+		s.commit(o)
+		return nil
 	}
-	g.offsets[tp] = o
+	s.stage(batch.ProducerID, o)
+	if img.staged[batch.ProducerID] == nil {
+		img.staged[batch.ProducerID] = map[imageKey]struct{}{}
+	}
+	img.staged[batch.ProducerID][imageKey{strings.Clone(k.group), topicPartition{k.topic, k.partition}}] = struct{}{}
 	return nil
 }
 
@@ -156,6 +195,9 @@ func (s *shard) install(img *image, next int64, took time.Duration) {
 		if !g.disposable() {
 			s.groups[id] = g
 			s.wakeBy(g.due())
+			for producer := range g.staged {
+				s.note(producer, g)
+			}
 		}
 	}
 	s.env.metrics.loads.WithLabelValues("ok").Inc()
@@ -165,8 +207,13 @@ func (s *shard) install(img *image, next int64, took time.Duration) {
 
 // fill puts what the log says into a group. Members have a whole session to be heard of.
 func (gi *groupImage) fill(g *group, now time.Time) {
-	for tp, o := range gi.offsets {
-		g.slot(tp).committed = o
+	for tp, s := range gi.slots {
+		if s.committed != nil {
+			g.slot(tp).commit(s.committed)
+		}
+		for _, o := range s.staged {
+			g.stage(o.producer, tp, o.offset)
+		}
 	}
 	v := gi.metadata
 	if v == nil {

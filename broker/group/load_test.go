@@ -371,7 +371,8 @@ func TestCodesAreThoseOfTheProtocol(t *testing.T) {
 		codeInvalidRequest: kerr.InvalidRequest, codeUnknownServerError: kerr.UnknownServerError, codeNonEmptyGroup: kerr.NonEmptyGroup,
 		codeGroupIDNotFound: kerr.GroupIDNotFound, codeMemberIDRequired: kerr.MemberIDRequired,
 		codeGroupMaxSizeReached: kerr.GroupMaxSizeReached, codeFencedInstanceID: kerr.FencedInstanceID,
-		codeGroupSubscribedToTopic: kerr.GroupSubscribedToTopic, codeUnknownTopicID: kerr.UnknownTopicID,
+		codeInvalidProducerEpoch: kerr.InvalidProducerEpoch, codeInvalidTxnState: kerr.InvalidTxnState,
+		codeUnstableOffsetCommit: kerr.UnstableOffsetCommit, codeGroupSubscribedToTopic: kerr.GroupSubscribedToTopic, codeUnknownTopicID: kerr.UnknownTopicID,
 	} {
 		if code != want.Code {
 			t.Errorf("%s is %d, want %d", want.Message, code, want.Code)

@@ -23,9 +23,11 @@ type offset struct {
 // slot is what a group knows about one partition.
 type slot struct {
 	committed *offset // nil when nothing is committed
-	// writes counts commits and tombstones for this partition whose outcome is not known yet. While there are any, the slot is
-	// neither expired nor dropped.
-	writes int
+	// staged are offsets of transactions that have not ended, in the order of the log.
+	staged []stagedOffset
+	// writes counts commits and tombstones for this partition whose outcome is not known yet, staging those of them that are in
+	// transactions. While there are any, the slot is neither expired nor dropped.
+	writes, staging int
 }
 
 type topicPartition struct {
@@ -79,7 +81,7 @@ func (g *group) commit(now time.Time, m *member, items []commitItem, done func(e
 			s := g.slot(item.topicPartition)
 			s.writes--
 			if err == nil {
-				s.committed = item.offset
+				s.commit(item.offset)
 			}
 			g.dropUnused(item.topicPartition)
 		}
@@ -121,7 +123,7 @@ func (g *group) forgotten(chunk []topicPartition, err error) {
 		s := g.slot(tp)
 		s.writes--
 		if err == nil {
-			s.committed = nil
+			s.forget()
 		}
 		g.dropUnused(tp)
 	}
@@ -144,7 +146,7 @@ func (g *group) slot(tp topicPartition) *slot {
 
 func (g *group) dropUnused(tp topicPartition) {
 	partitions := g.offsets[tp.topic]
-	if s := partitions[tp.partition]; s != nil && s.committed == nil && s.writes == 0 {
+	if s := partitions[tp.partition]; s != nil && s.unused() {
 		delete(partitions, tp.partition)
 		if len(partitions) == 0 {
 			delete(g.offsets, tp.topic)

@@ -22,6 +22,8 @@ type shard struct {
 	mu     sync.Mutex
 	stage  stage
 	groups map[string]*group
+	// staged says which groups have offsets of a producer's open transaction.
+	staged map[int64]map[*group]struct{}
 	// wakeAt is when the groups must be looked at for what is due: a lower bound, never later than the earliest deadline.
 	wakeAt   time.Time
 	expireAt time.Time
@@ -48,7 +50,7 @@ func newShard(p, epoch int32, part Partition, e *env, cancel context.CancelCause
 	return &shard{
 		partition: p, epoch: epoch, part: part, env: e, log: e.log.With("partition", p, "term", epoch),
 		queued: make(chan struct{}, 1), poke: make(chan struct{}, 1), cancel: cancel,
-		groups: map[string]*group{},
+		groups: map[string]*group{}, staged: map[int64]map[*group]struct{}{},
 	}
 }
 
@@ -105,7 +107,7 @@ func (s *shard) unloadLocked() {
 			g.failParked(m, codeNotCoordinator)
 		}
 	}
-	s.groups = map[string]*group{}
+	s.groups, s.staged = map[string]*group{}, nil
 }
 
 // written returns a channel that is closed once everything that was to be written is, or never will be.

@@ -8,22 +8,62 @@ import (
 	"github.com/weir-analytics/weir/broker/record"
 )
 
-// pendingWrite is what one call of write left behind.
+// pendingWrite is what one call of write, writeInTxn or writeMarker left behind.
 type pendingWrite struct {
-	group *group
-	recs  []record.Record
-	bytes int
-	done  func(now time.Time, err error)
+	group  *group // nil for a marker
+	recs   []record.Record
+	in     *Transaction   // nil outside of transactions
+	marker *record.Marker // instead of records
+	bytes  int
+	done   func(now time.Time, err error)
 }
+
+// alone says that the write can't be joined with others into one batch.
+func (w *pendingWrite) alone() bool { return w.in != nil || w.marker != nil }
 
 // write puts records into the queue of the writer. It implements journal; the lock is held.
 func (s *shard) write(g *group, recs []record.Record, done func(now time.Time, err error)) {
+	s.enqueue(pendingWrite{group: g, recs: recs, done: done})
+}
+
+// writeInTxn is write for records in a transaction. It implements journal; the lock is held.
+func (s *shard) writeInTxn(g *group, in Transaction, recs []record.Record, done func(now time.Time, err error)) {
+	s.enqueue(pendingWrite{group: g, recs: recs, in: &in, done: func(now time.Time, err error) {
+		done(now, err)
+		if err == nil {
+			s.note(in.ProducerID, g)
+		}
+	}})
+}
+
+// note remembers that a group has offsets of a producer's open transaction. The lock is held.
+func (s *shard) note(producer int64, g *group) {
+	if s.staged[producer] == nil {
+		s.staged[producer] = map[*group]struct{}{}
+	}
+	s.staged[producer][g] = struct{}{}
+}
+
+// writeMarker ends a producer's transaction in the partition, in its place among the other writes. The lock is held.
+func (s *shard) writeMarker(m record.Marker, done func(err error)) {
+	s.enqueue(pendingWrite{marker: &m, done: func(_ time.Time, err error) {
+		if err == nil {
+			for g := range s.staged[m.ProducerID] {
+				g.endTxn(m.ProducerID, m.Commit)
+				s.settle(g)
+			}
+			delete(s.staged, m.ProducerID)
+		}
+		done(err)
+	}})
+}
+
+func (s *shard) enqueue(w pendingWrite) {
 	if s.stage != loaded {
-		done(s.env.cfg.Now(), errUnloaded)
+		w.done(s.env.cfg.Now(), errUnloaded)
 		return
 	}
-	w := pendingWrite{group: g, recs: recs, done: done}
-	for _, r := range recs {
+	for _, r := range w.recs {
 		w.bytes += r.Size()
 	}
 	s.queue = append(s.queue, w)
@@ -43,14 +83,32 @@ func (s *shard) writeLoop(ctx context.Context) {
 		case <-s.queued:
 		}
 		for batch := s.take(); len(batch) > 0; batch = s.take() {
-			var recs []record.Record
-			for _, w := range batch {
-				recs = append(recs, w.recs...)
-			}
-			base, err := s.part.Append(ctx, recs)
-			s.finish(batch, base, int64(len(recs)), err)
+			base, count, err := s.append(ctx, batch)
+			s.finish(batch, base, count, err)
 		}
 	}
+}
+
+// append writes what take returned and says where it is and how many offsets it took.
+func (s *shard) append(ctx context.Context, batch []pendingWrite) (base, count int64, err error) {
+	first := &batch[0]
+	if first.marker != nil {
+		err = s.part.AppendMarker(ctx, *first.marker)
+		// It says nothing of its place: the partition ends after it, or where it did when there was nothing to end.
+		end := s.part.HighWatermark()
+		count = min(max(end-s.next, 0), 1)
+		return end - count, count, err
+	}
+	var recs []record.Record
+	for _, w := range batch {
+		recs = append(recs, w.recs...)
+	}
+	if first.in != nil {
+		base, err = s.part.AppendInTxn(ctx, *first.in, recs)
+	} else {
+		base, err = s.part.Append(ctx, recs)
+	}
+	return base, int64(len(recs)), err
 }
 
 // take removes from the queue what goes into one batch.
@@ -59,6 +117,9 @@ func (s *shard) take() []pendingWrite {
 	defer s.mu.Unlock()
 	n, bytes := 0, 0
 	for n < len(s.queue) && (n == 0 || bytes+s.queue[n].bytes <= s.env.cfg.BatchBytes) {
+		if n > 0 && (s.queue[0].alone() || s.queue[n].alone()) {
+			break
+		}
 		bytes += s.queue[n].bytes
 		n++
 	}
@@ -91,7 +152,7 @@ func (s *shard) finish(batch []pendingWrite, base, count int64, err error) {
 	now := s.env.cfg.Now()
 	for _, w := range batch {
 		w.done(now, err)
-		if s.stage == loaded {
+		if s.stage == loaded && w.group != nil {
 			s.settle(w.group)
 		}
 	}

@@ -64,6 +64,19 @@ func (r *Replica) OpenTxn(producerID int64, epoch int16) bool {
 	return s.open && s.epoch == epoch
 }
 
+// NextSequence is the sequence number that a producer's next batch in that epoch
+// must begin with, counting what is under way on this leader: for batches that
+// the broker itself writes in a producer's name, by one writer.
+func (r *Replica) NextSequence(producerID int64, epoch int16) int32 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := standOf(r.st.producers, r.overlay, producerID)
+	if !s.known || s.epoch != epoch {
+		return 0
+	}
+	return record.AddSequence(s.last, 1)
+}
+
 // ProducerInfo is what is known of a producer.
 type ProducerInfo struct {
 	ID               int64

@@ -306,7 +306,7 @@ func (n *node) addFrom(conn uint64, p producer, partitions ...int32) int16 {
 	req := kmsg.NewPtrAddPartitionsToTxnRequest()
 	req.Version, req.TransactionalID, req.ProducerID, req.ProducerEpoch = 3, testID, p.id, p.epoch
 	req.Topics = []kmsg.AddPartitionsToTxnRequestTopic{{Topic: testTopic, Partitions: partitions}}
-	resp := n.AddPartitionsToTxn(n.t.Context(), conn, req)
+	resp := n.AddPartitionsToTxn(n.t.Context(), conn, req, allowed)
 	return resp.Topics[0].Partitions[0].ErrorCode
 }
 
@@ -323,6 +323,8 @@ func codeFrom(err *kerr.Error) int16 {
 	}
 	return err.Code
 }
+
+func allowed(string) int16 { return codeNone }
 
 func (n *node) endFrom(conn uint64, version int16, p producer, commit bool) (producer, int16) {
 	req := kmsg.NewPtrEndTxnRequest()

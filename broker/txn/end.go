@@ -28,14 +28,14 @@ func (r *endRequest) completed() state {
 }
 
 // end commits or aborts the running transaction and answers when that is decided for good: stored, not yet known to the
-// partitions. A repeated request is told what the first one was. It returns needID when the caller should come again with an
-// id; done is called only otherwise.
-func (t *txn) end(now time.Time, r endRequest, done func(answer)) (needID bool) {
+// partitions. A repeated request is told what the first one was. It returns a channel when the caller should ask again after that
+// is closed, and needID when it should come again with an id; done is called only otherwise.
+func (t *txn) end(now time.Time, r endRequest, done func(answer)) (again <-chan struct{}, needID bool) {
 	if r.version >= versionTwo {
 		return t.endTwo(now, r, done)
 	}
 	t.endOne(now, r, done)
-	return false
+	return nil, false
 }
 
 // endOne is the end of a transaction whose epoch goes on to the next one.
@@ -67,48 +67,49 @@ func (t *txn) endOne(now time.Time, r endRequest, done func(answer)) {
 
 // endTwo is the end of a transaction after which the producer has another epoch (KIP-890). A request with the present epoch
 // means the present transaction, one with the epoch before is a repeated one.
-func (t *txn) endTwo(now time.Time, r endRequest, done func(answer)) (needID bool) {
+func (t *txn) endTwo(now time.Time, r endRequest, done func(answer)) (again <-chan struct{}, needID bool) {
 	m := &t.meta
-	again := r.id == m.id && r.epoch == m.epoch-1 && m.epoch <= lastUsableEpoch
-	if m.state.prepared() && m.nextID != noProducerID { // the highest epoch is only in the markers
-		again = r.id == m.id && r.epoch == m.epoch-1
-	}
-	if r.id == m.previousID && r.epoch == lastUsableEpoch && m.epoch == 0 {
-		again = true // the answer to the first was another producer id
-	}
+	repeated := t.repeats(r)
 	switch {
-	case t.isNext(r.producer):
-		done(failed(codeConcurrentTransactions))
-		return false
-	case !again && r.id != m.id:
+	case m.state.prepared() && (t.isNext(r.producer) || (r.producer == m.producer && m.epoch <= lastUsableEpoch)):
+		return t.settled, false // the transaction before has not ended everywhere
+	case !repeated && r.id != m.id:
 		done(failed(codeInvalidProducerIDMapping))
-		return false
-	case !again && (r.epoch != m.epoch || m.state.prepared()), again && !m.state.prepared() && m.state != completeCommit && m.state != completeAbort:
+	case !repeated && (r.epoch != m.epoch || m.state.prepared()), repeated && (m.state == empty || m.state == ongoing):
 		done(failed(codeProducerFenced))
-		return false
-	case t.next != nil:
+	case t.next != nil, repeated && m.state == r.prepared():
 		done(failed(codeConcurrentTransactions))
-		return false
-	case again && m.state == r.prepared():
-		done(failed(codeConcurrentTransactions))
-		return false
-	case again && m.state == r.completed():
+	case repeated && m.state == r.completed():
 		done(answer{codeNone, m.producer})
-		return false
-	case again, m.state != ongoing && r.commit:
+	case repeated, m.state != ongoing && r.commit:
 		done(failed(codeInvalidTxnState))
-		return false
+	case m.exhausted() && r.freshID == noProducerID:
+		return nil, true
+	default:
+		t.endAndRaise(now, r, done)
 	}
-	next := *m
+	return nil, false
+}
+
+// repeats says that a request of version 2 was answered before: the producer has gone on.
+func (t *txn) repeats(r endRequest) bool {
+	m := &t.meta
+	if r.id == m.previousID && r.epoch == lastUsableEpoch && m.epoch == 0 {
+		return true // the answer was another producer id
+	}
+	// The highest epoch is in markers alone. It was an answer only if an id to go on with came with it.
+	answered := m.epoch <= lastUsableEpoch || m.nextID != noProducerID
+	return r.id == m.id && r.epoch == m.epoch-1 && answered
+}
+
+func (t *txn) endAndRaise(now time.Time, r endRequest, done func(answer)) {
+	next := t.meta
 	next.state, next.version = r.prepared(), r.version
 	next.previousID, next.lastEpoch = noProducerID, next.epoch
-	if m.state != ongoing { // an abort without a transaction raises the epoch all the same
+	if t.meta.state != ongoing { // an abort without a transaction raises the epoch all the same
 		next.startedMs = now.UnixMilli()
 	}
-	if m.exhausted() {
-		if r.freshID == noProducerID {
-			return true
-		}
+	if t.meta.exhausted() {
 		next.nextID = r.freshID
 	}
 	next.epoch++
@@ -118,7 +119,6 @@ func (t *txn) endTwo(now time.Time, r endRequest, done func(answer)) (needID boo
 		}
 		return answer{codeNone, next.producer}
 	}, done)
-	return false
 }
 
 func (t *txn) finishBy(now time.Time, next metadata, r endRequest, ok func() answer, done func(answer)) {

@@ -12,15 +12,16 @@ import (
 // added or none: when one can't be, the others are answered OPERATION_NOT_ATTEMPTED.
 //
 // Version 2 knows PRODUCER_FENCED; 4 is what brokers send for several transactions at once, and may ask whether partitions are
-// part of one without adding them; 5 knows TRANSACTION_ABORTABLE.
-func (c *Coordinator) AddPartitionsToTxn(ctx context.Context, conn uint64, req *kmsg.AddPartitionsToTxnRequest) *kmsg.AddPartitionsToTxnResponse {
+// part of one without adding them; 5 knows TRANSACTION_ABORTABLE. denied returns the code for a topic that the caller may not
+// write to, 0 for others.
+func (c *Coordinator) AddPartitionsToTxn(ctx context.Context, conn uint64, req *kmsg.AddPartitionsToTxnRequest, denied func(topic string) int16) *kmsg.AddPartitionsToTxnResponse {
 	resp := req.ResponseKind().(*kmsg.AddPartitionsToTxnResponse)
 	if req.Version < 4 {
 		topics := make([]kmsg.AddPartitionsToTxnRequestTransactionTopic, len(req.Topics))
 		for i, t := range req.Topics {
 			topics[i] = kmsg.AddPartitionsToTxnRequestTransactionTopic{Topic: t.Topic, Partitions: t.Partitions}
 		}
-		codes := c.addPartitions(ctx, conn, req.Version, &kmsg.AddPartitionsToTxnRequestTransaction{
+		codes := c.addPartitions(ctx, conn, req.Version, denied, &kmsg.AddPartitionsToTxnRequestTransaction{
 			TransactionalID: req.TransactionalID, ProducerID: req.ProducerID, ProducerEpoch: req.ProducerEpoch, Topics: topics,
 		})
 		for _, t := range req.Topics {
@@ -34,7 +35,7 @@ func (c *Coordinator) AddPartitionsToTxn(ctx context.Context, conn uint64, req *
 	}
 	for i := range req.Transactions {
 		q := &req.Transactions[i]
-		codes := c.addPartitions(ctx, conn, req.Version, q)
+		codes := c.addPartitions(ctx, conn, req.Version, denied, q)
 		rx := kmsg.AddPartitionsToTxnResponseTransaction{TransactionalID: q.TransactionalID}
 		for _, t := range q.Topics {
 			rt := kmsg.AddPartitionsToTxnResponseTransactionTopic{Topic: t.Topic}
@@ -53,7 +54,7 @@ type codeOf func(topic string, partition int32) int16
 
 func forAll(code int16) codeOf { return func(string, int32) int16 { return code } }
 
-func (c *Coordinator) addPartitions(ctx context.Context, conn uint64, version int16, q *kmsg.AddPartitionsToTxnRequestTransaction) codeOf {
+func (c *Coordinator) addPartitions(ctx context.Context, conn uint64, version int16, denied func(string) int16, q *kmsg.AddPartitionsToTxnRequestTransaction) codeOf {
 	p := producer{q.ProducerID, q.ProducerEpoch}
 	switch {
 	case q.TransactionalID == "":
@@ -67,7 +68,7 @@ func (c *Coordinator) addPartitions(ctx context.Context, conn uint64, version in
 			return code
 		}
 	}
-	tps, refused := c.checkPartitions(q.Topics)
+	tps, refused := c.checkPartitions(q.Topics, denied)
 	if len(refused) > 0 {
 		return func(topic string, partition int32) int16 {
 			if code, ok := refused[topicPartition{topic, partition}]; ok {
@@ -84,15 +85,18 @@ func (c *Coordinator) addPartitions(ctx context.Context, conn uint64, version in
 }
 
 // checkPartitions returns the partitions of a request, and those that can't be part of a transaction with the reason.
-func (c *Coordinator) checkPartitions(topics []kmsg.AddPartitionsToTxnRequestTransactionTopic) ([]topicPartition, map[topicPartition]int16) {
+func (c *Coordinator) checkPartitions(topics []kmsg.AddPartitionsToTxnRequestTransactionTopic, denied func(string) int16) ([]topicPartition, map[topicPartition]int16) {
 	var tps []topicPartition
 	refused := map[topicPartition]int16{}
 	for _, t := range topics {
 		name := strings.Clone(t.Topic)
 		count, internal, ok := c.env.cfg.Topics.Partitions(name)
+		code := denied(name)
 		for _, p := range t.Partitions {
 			tp := topicPartition{name, p}
 			switch {
+			case code != codeNone:
+				refused[tp] = code
 			case internal:
 				refused[tp] = codeTopicAuthorizationFailed
 			case !ok || p < 0 || p >= count:

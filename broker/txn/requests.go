@@ -99,15 +99,16 @@ func (c *Coordinator) EndTxn(ctx context.Context, conn uint64, req *kmsg.EndTxnR
 	res := c.withID(ctx, req.TransactionalID, func(fresh int64) (answer, bool) {
 		needID := false
 		r.freshID = fresh
-		res := c.run(ctx, req.TransactionalID, func(_ *shard, t *txn, now time.Time, done func(answer)) <-chan struct{} {
+		res := c.run(ctx, req.TransactionalID, func(_ *shard, t *txn, now time.Time, done func(answer)) (again <-chan struct{}) {
 			if t == nil {
 				done(failed(codeInvalidProducerIDMapping))
 				return nil
 			}
-			if needID = t.end(now, r, done); needID {
+			again, needID = t.end(now, r, done)
+			if needID {
 				done(answer{})
 			}
-			return nil
+			return again
 		})
 		return res, needID
 	})

@@ -129,6 +129,29 @@ func TestProducerThatKnowsItsEpochGoesOn(t *testing.T) {
 	})
 }
 
+// A producer may find that it has nothing to send, and abort, before the transaction before has ended everywhere.
+func TestAbortRightAfterACommitWaitsForIt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := startNew(t)
+		p := n.mustInit()
+		want(t, "add", n.addTwo(p, 0), codeNone)
+		n.markers.set(func(topicPartition, record.Marker) error { return errUnknown })
+		next, code := n.endTwo(p, true)
+		want(t, "commit", code, codeNone)
+		_, code = n.endTwo(next, false)
+		want(t, "abort, too early", code, codeConcurrentTransactions)
+		n.markers.set(nil)
+		time.Sleep(10 * time.Second)
+		last, code := n.endTwo(next, false)
+		want(t, "abort", code, codeNone)
+		want(t, "epoch", last.epoch, p.epoch+2)
+		n.wantState(completeAbort)
+		if got := n.markers.of(testTopic, 0); len(got) != 1 || !got[0].Commit {
+			t.Errorf("markers %v, want one commit", got)
+		}
+	})
+}
+
 func TestTransactionThatTakesTooLongIsAborted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := startNew(t)
@@ -226,10 +249,17 @@ func TestRequestsThatAreWrongAreRefused(t *testing.T) {
 			{Topic: testTopic, Partitions: []int32{0, 9}}, {Topic: "nothing", Partitions: []int32{0}},
 			{Topic: "__consumer_offsets", Partitions: []int32{0}},
 		}
-		resp := n.AddPartitionsToTxn(t.Context(), 1, req)
+		resp := n.AddPartitionsToTxn(t.Context(), 1, req, allowed)
 		want(t, "good one beside bad ones", resp.Topics[0].Partitions[0].ErrorCode, codeOperationNotAttempted)
 		want(t, "no such partition", resp.Topics[0].Partitions[1].ErrorCode, codeUnknownTopicOrPartition)
 		want(t, "no such topic", resp.Topics[1].Partitions[0].ErrorCode, codeUnknownTopicOrPartition)
+		secret := func(topic string) int16 {
+			if topic == testTopic {
+				return codeTopicAuthorizationFailed
+			}
+			return codeNone
+		}
+		want(t, "secret topic", n.AddPartitionsToTxn(t.Context(), 1, req, secret).Topics[0].Partitions[0].ErrorCode, codeTopicAuthorizationFailed)
 		want(t, "internal topic", resp.Topics[2].Partitions[0].ErrorCode, codeTopicAuthorizationFailed)
 		n.wantState(empty)
 	})
@@ -246,7 +276,7 @@ func TestBatchedAddAndVerify(t *testing.T) {
 				TransactionalID: testID, ProducerID: p.id, ProducerEpoch: p.epoch, VerifyOnly: verify,
 				Topics: []kmsg.AddPartitionsToTxnRequestTransactionTopic{{Topic: testTopic, Partitions: []int32{part}}},
 			}}
-			return n.AddPartitionsToTxn(t.Context(), 1, req).Transactions[0].Topics[0].Partitions[0].ErrorCode
+			return n.AddPartitionsToTxn(t.Context(), 1, req, allowed).Transactions[0].Topics[0].Partitions[0].ErrorCode
 		}
 		want(t, "verify before", ask(4, true, 0), codeInvalidTxnState)
 		want(t, "verify before, v5", ask(5, true, 0), codeTransactionAbortable)
