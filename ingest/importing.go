@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	importChunk    = 8000 // lines between two looks at the log and the progress: batches of hundreds per partition
-	importWindow   = 32   // batches under way
+	importChunk    = 4000 // lines between two looks at the log and the progress: batches of hundreds per partition
+	importWindow   = 16   // batches under way
 	importExamples = 20   // rejected lines that are shown
 	perReason      = 3    // of them per reason
 )
@@ -29,6 +29,9 @@ type ImportRequest struct {
 	Body io.Reader // plain text or compressed
 	// Zone is that of times whose zone the log does not tell, as in HAProxy's; nil is UTC.
 	Zone *time.Location
+	// Pace, which may be nil, is called by the calling goroutine after each some thousand lines, with the offsets of ImportResult so far. The
+	// import goes on when it returns: it may wait, so that history does not run away from who reads it.
+	Pace func(ctx context.Context, offsets map[int32]int64)
 }
 
 // ImportCounts says how far an import is. Lines is the sum of the others.
@@ -71,7 +74,7 @@ func (i *Ingest) Import(ctx context.Context, request ImportRequest, progress fun
 		return ImportResult{}, err
 	}
 	defer lines.Close()
-	im := &importing{intake: t, site: request.Site, zone: request.Zone, lines: lines, fingerprint: newFingerprint(t.state, request.Site.ID), progress: progress,
+	im := &importing{intake: t, site: request.Site, zone: request.Zone, lines: lines, fingerprint: newFingerprint(t.state, request.Site.ID), progress: progress, pace: request.Pace,
 		failures: make([]uint64, len(t.parts)), examples: map[string]int{}}
 	for number, p := range t.parts {
 		im.failures[number] = p.seen()
@@ -92,6 +95,7 @@ type importing struct {
 	fingerprint *fingerprint
 	failures    []uint64
 	progress    func(ImportCounts)
+	pace        func(context.Context, map[int32]int64)
 	examples    map[string]int
 	result      ImportResult
 }
@@ -118,6 +122,9 @@ func (im *importing) run(ctx context.Context) error {
 		if !more {
 			im.finish()
 			return nil
+		}
+		if im.pace != nil {
+			im.pace(ctx, im.result.Offsets)
 		}
 	}
 }

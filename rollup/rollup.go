@@ -21,6 +21,7 @@ import (
 	"github.com/weir-analytics/weir/rollup/refusals"
 	"github.com/weir-analytics/weir/rollup/table"
 	"github.com/weir-analytics/weir/rollup/tally"
+	"github.com/weir-analytics/weir/rollup/zone"
 )
 
 // Sites tells which sites there are. The state of the node's controller is one.
@@ -203,9 +204,18 @@ func findTopics(ctx context.Context, admin *kadm.Client) (ids map[string][16]byt
 
 // WaitFor returns when every event before the given offset of each partition of events is in the counts of every length of windows.
 func (r *Rollup) WaitFor(ctx context.Context, offsets map[int32]int64) error {
+	return r.waitFor(ctx, offsets, zone.Minute, zone.Hour, zone.Day)
+}
+
+// WaitForMinutes returns when every event before the given offset of each partition of events is in the counts of minutes.
+func (r *Rollup) WaitForMinutes(ctx context.Context, offsets map[int32]int64) error {
+	return r.waitFor(ctx, offsets, zone.Minute)
+}
+
+func (r *Rollup) waitFor(ctx context.Context, offsets map[int32]int64, units ...zone.Unit) error {
 	for {
 		changed := r.table.Changed()
-		done, err := r.countedTo(offsets)
+		done, err := r.countedTo(offsets, units)
 		if err != nil || done {
 			return err
 		}
@@ -217,9 +227,9 @@ func (r *Rollup) WaitFor(ctx context.Context, offsets map[int32]int64) error {
 	}
 }
 
-func (r *Rollup) countedTo(offsets map[int32]int64) (bool, error) {
+func (r *Rollup) countedTo(offsets map[int32]int64, units []zone.Unit) (bool, error) {
 	for partition, offset := range offsets {
-		for unit := range unitTopics {
+		for _, unit := range units {
 			progress, _, err := r.table.Progress(unit, partition)
 			if err != nil || progress.SourceTo < offset {
 				return false, err

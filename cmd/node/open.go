@@ -146,7 +146,7 @@ func (n *Node) openRollup() (*rollup.Rollup, error) {
 func (n *Node) openWeb() (*web.Server, error) {
 	cfg := web.Default()
 	cfg.Listen, cfg.DataDir, cfg.MaxConns = n.cfg.HTTP, n.cfg.DataDir, n.cfg.HTTPMaxConnections
-	cfg.Controller, cfg.Rollup, cfg.Importer = n.ctl, n.rollup, importer{n.ingest}
+	cfg.Controller, cfg.Rollup, cfg.Importer = n.ctl, n.rollup, importer{n.ingest, n.rollup}
 	cfg.Collect, cfg.HitSchema = n.ingest.Handler(), []byte(hit.Schema())
 	cfg.CollectPaths = ingest.Paths()
 	cfg.TrackerFile = dialect.TrackerFile

@@ -18,7 +18,7 @@ type Worker interface {
 	// Due returns the time at which the worker is to be flushed, and the zero time when there is nothing to publish.
 	Due() time.Time
 	// Flush returns what is to be published: records with topic and partition set. Nothing is fine.
-	Flush(now time.Time) ([]*kgo.Record, error)
+	Flush(ctx context.Context, now time.Time) ([]*kgo.Record, error)
 	// Flushed is called when all records that Flush returned are committed. Their offsets are set.
 	Flushed(records []*kgo.Record, now time.Time) error
 	// Position returns the offset of the input up to which everything is published.

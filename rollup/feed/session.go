@@ -39,6 +39,7 @@ type seat struct {
 	partition int32
 	worker    Worker
 	pending   []*kgo.Record // fetched, not yet taken by the worker
+	paused    bool          // not fetched, because something is pending
 	committed int64
 }
 
@@ -111,9 +112,7 @@ func (s *session) close() {
 
 // step waits for records or for a flush that is due, and does one round of work.
 func (s *session) step(ctx context.Context) error {
-	wait, cancel := context.WithDeadline(ctx, s.wakeAt(time.Now()))
-	fetches := s.client.PollFetches(wait)
-	cancel()
+	fetches := s.poll(ctx)
 	// Until rebalances are allowed again no partition is taken away, so the records in hand belong to the seats as they are.
 	defer s.client.AllowRebalance()
 	if ctx.Err() != nil {
@@ -141,12 +140,27 @@ func (s *session) step(ctx context.Context) error {
 	return nil
 }
 
+// poll waits for records until a worker is to be looked at. It does not wait while there is something to do.
+func (s *session) poll(ctx context.Context) kgo.Fetches {
+	now := time.Now()
+	at := s.wakeAt(now)
+	if !at.After(now) {
+		return s.client.PollFetches(nil) //nolint:staticcheck // what is there, at once
+	}
+	wait, cancel := context.WithDeadline(ctx, at)
+	defer cancel()
+	return s.client.PollFetches(wait)
+}
+
 // wakeAt returns when to look at the workers again if no record comes.
 func (s *session) wakeAt(now time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := now.Add(s.cfg.Tick)
 	for _, st := range s.seats {
+		if len(st.pending) > 0 {
+			return now
+		}
 		if due := st.worker.Due(); !due.IsZero() && due.Before(at) {
 			at = due
 		}
@@ -154,31 +168,36 @@ func (s *session) wakeAt(now time.Time) time.Time {
 	return at
 }
 
-// work hands the pending records to the workers, flushing those that are full or due, until nothing is pending.
+// work hands the pending records to the workers, and flushes those that are full or due. A partition whose worker has not taken all that
+// is pending is not fetched meanwhile; the others are, so that one with much to do does not hold them up.
 func (s *session) work(ctx context.Context) error {
-	for {
-		full, more := map[int32]bool{}, false
-		for _, st := range s.seats {
-			if len(st.pending) == 0 {
-				continue
-			}
+	full := map[int32]bool{}
+	var busy, idle []int32
+	for _, st := range s.seats {
+		if len(st.pending) > 0 {
 			n, err := st.worker.Add(ctx, st.pending, time.Now())
 			if err != nil {
 				return &partitionError{st.partition, err}
 			}
 			s.cfg.Metrics.records.WithLabelValues(s.cfg.Group).Add(float64(n))
 			st.pending = st.pending[n:]
-			if len(st.pending) > 0 {
-				full[st.partition], more = true, true
-			}
 		}
-		if err := s.flush(ctx, full); err != nil {
-			return err
+		switch left := len(st.pending) > 0; {
+		case left && !st.paused:
+			busy = append(busy, st.partition)
+		case !left && st.paused:
+			idle = append(idle, st.partition)
 		}
-		if !more {
-			return nil
-		}
+		full[st.partition] = len(st.pending) > 0
+		st.paused = full[st.partition]
 	}
+	if len(busy) > 0 {
+		s.client.PauseFetchPartitions(map[string][]int32{s.cfg.Topic: busy})
+	}
+	if len(idle) > 0 {
+		s.client.ResumeFetchPartitions(map[string][]int32{s.cfg.Topic: idle})
+	}
+	return s.flush(ctx, full)
 }
 
 // flush publishes for all workers that are due, and for those that are full.
@@ -195,7 +214,7 @@ func (s *session) flush(ctx context.Context, full map[int32]bool) error {
 		if !full[st.partition] && (due.IsZero() || due.After(now)) {
 			continue
 		}
-		records, err := st.worker.Flush(now)
+		records, err := st.worker.Flush(ctx, now)
 		if err != nil {
 			return &partitionError{st.partition, err}
 		}

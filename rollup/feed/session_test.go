@@ -46,7 +46,7 @@ func (e *echo) Due() time.Time {
 	return time.Unix(1, 0)
 }
 
-func (e *echo) Flush(time.Time) ([]*kgo.Record, error) {
+func (e *echo) Flush(context.Context, time.Time) ([]*kgo.Record, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.taken == e.published {

@@ -9,7 +9,9 @@
 //     or how often; of two records of a cell the one with the greater folded_to is right.
 //   - Each shard of a cell says up to where it is folded, and a delta before that is not added to it again. The progress record of a
 //     flush is the last of it in the log; after a start the deltas from there on are read again.
+//   - Deltas of old minutes wait for what happens now (backlog.go), and then the progress record says where the first of them begins.
 //   - Memory is bounded: windows that are published can be dropped at any time, those that are not are published when they grow.
 //
-// Start reading at fold.go, then cell.go (rows, shards, the rule about offsets) and windows.go (ring and memory).
+// Start reading at fold.go, then cell.go (rows, shards, the rule about offsets), windows.go (ring and memory) and output.go (a flush in the
+// making).
 package fold

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-analytics/weir/rollup/bucket"
 	"github.com/weir-analytics/weir/rollup/delta"
 	"github.com/weir-analytics/weir/rollup/feed"
+	"github.com/weir-analytics/weir/rollup/report"
 	"github.com/weir-analytics/weir/rollup/table"
 	"github.com/weir-analytics/weir/rollup/zone"
 )
@@ -31,6 +32,8 @@ type Table interface {
 	Progress(unit zone.Unit, partition int32) (bucket.Progress, bool, error)
 	// Cell returns the published shards of a cell; Shard of the id is ignored. The caller owns the result.
 	Cell(unit zone.Unit, id bucket.ID) ([]bucket.Cell, error)
+	// Has says whether a shard of a cell is published.
+	Has(unit zone.Unit, id bucket.ID) (bool, error)
 	// Generation returns the generation in which the cells of a site in a partition are whole, and since where. 0 is the first.
 	Generation(unit zone.Unit, partition int32, site uint32) (generation uint32, foldedTo int64, err error)
 	// Minutes returns the table as it is now and how far its minutes are, and false in the middle of a flush.
@@ -73,6 +76,8 @@ const (
 	costFactor  = 4                      // a flush that takes long is followed by a pause of this many times its length
 	maxInterval = 10 * time.Second       // whatever it costs
 	quietWait   = 250 * time.Millisecond // without a delta, after which nothing is gained by waiting for more
+
+	historyEvery = 10 * time.Millisecond // between portions of what waits, or as long as the last one took
 )
 
 // Fold makes the workers of one group. Its fields are set once.
@@ -95,14 +100,16 @@ type Partition struct {
 
 	reader      delta.Reader
 	next        int64 // offset of the next delta to take
-	foldedTo    int64 // every delta before is in the windows: the end of the last whole flush
-	publishedTo int64 // every delta before is in published cells
-	sourceTo    int64 // every event before is in the windows
+	foldedTo    int64 // every delta before is in the windows or waits: the end of the last whole flush
+	publishedTo int64 // every delta before is in published cells or waits
+	sourceTo    int64 // every event before is in the windows or waits
 	receivedMs  int64
 	outEnd      int64 // end of our last flush in the topic we write
 
 	windows *windows
 	dirty   []*cell
+	backlog backlog
+	waiting delta.Delta // memory that is used again
 
 	state *state.State     // the version that jobs were looked for in
 	jobs  []*job           // what is to be done to the cells of sites; see jobs.go
@@ -119,6 +126,7 @@ type Partition struct {
 	sketches   []byte // memory that is used again
 	flushBytes int    // published by the last flush, before compression
 	memory     prometheus.Gauge
+	loaded     prometheus.Counter
 }
 
 var (
@@ -132,7 +140,8 @@ func (f *Fold) newPartition(partition int32) *Partition {
 		limit = CacheBytes
 	}
 	return &Partition{f: f, partition: partition, windows: newWindows(f.Unit, limit), out: output{topic: f.Topic, partition: partition},
-		memory: f.Metrics.memory.WithLabelValues(f.Unit.String(), strconv.Itoa(int(partition)))}
+		memory: f.Metrics.memory.WithLabelValues(f.Unit.String(), strconv.Itoa(int(partition))),
+		loaded: f.Metrics.loaded.WithLabelValues(f.Unit.String())}
 }
 
 // Add implements feed.Worker.
@@ -141,7 +150,7 @@ func (p *Partition) Add(ctx context.Context, records []*kgo.Record, now time.Tim
 		return 0, nil
 	}
 	for i, r := range records {
-		if len(p.dirty) > 0 && p.windows.bytes > p.windows.limit+dirtyBytes {
+		if len(p.dirty) > 0 && p.windows.bytes > p.windows.limit+dirtyBytes || p.backlog.bytes > backlogBytes(p.f.Unit) {
 			return i, nil
 		}
 		switch {
@@ -181,11 +190,17 @@ func (p *Partition) fold(ctx context.Context, whole []delta.Delta, offset int64)
 		p.foldedTo = offset + int64(len(whole))
 		return nil
 	}
+	before := position{offset, p.sourceTo, p.receivedMs}
 	for i := range whole {
 		if whole[i].SiteID == 0 {
 			continue
 		}
-		if err := p.foldDelta(ctx, &whole[i], offset+int64(i)); err != nil {
+		at := offset + int64(i)
+		s, err := p.site(ctx, whole[i].SiteID, at)
+		if err == nil && s != nil && !p.waits(s, &whole[i], at, before) {
+			err = p.foldDelta(ctx, s, &whole[i], at)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -194,14 +209,33 @@ func (p *Partition) fold(ctx context.Context, whole []delta.Delta, offset int64)
 	return nil
 }
 
-func (p *Partition) foldDelta(ctx context.Context, d *delta.Delta, offset int64) error {
-	s, err := p.site(ctx, d.SiteID, offset)
-	if err != nil || s == nil {
-		return err
+// foldWaiting folds a portion of what waits.
+func (p *Partition) foldWaiting(ctx context.Context) error {
+	most := p.windows.bytes + portionBytes
+	for n := 0; n < portion && p.windows.bytes < most && !p.backlog.empty(); n++ {
+		for _, w := range p.backlog.next().deltas {
+			if err := delta.Parse(w.value, &p.waiting); err != nil {
+				return fmt.Errorf("BUG: a delta that was put aside: %w", err)
+			}
+			s, err := p.site(ctx, p.waiting.SiteID, w.offset)
+			if err == nil && s != nil {
+				err = p.foldDelta(ctx, s, &p.waiting, w.offset)
+			}
+			if err != nil {
+				return err
+			}
+		}
 	}
+	return nil
+}
+
+func (p *Partition) foldDelta(ctx context.Context, s *site, d *delta.Delta, offset int64) error {
 	w := p.windows.at(s, d.Minute*60)
 	if w.late {
 		p.f.Metrics.late.WithLabelValues(p.f.Unit.String()).Inc()
+	}
+	if w.published == unknown && (len(d.Cells) == 0 || d.Cells[0].Report != report.Total || d.Cells[0].Link != "") {
+		w.published = something // not as tally writes: who knows
 	}
 	for i := range d.Cells {
 		from := &d.Cells[i]
@@ -221,23 +255,35 @@ func (p *Partition) foldDelta(ctx context.Context, d *delta.Delta, offset int64)
 	return nil
 }
 
-// cell returns a cell of a window, from the table if it is not at hand.
+// cell returns a cell of a window, from the table if it is not at hand. The total of a site comes first in every delta, and so in what is
+// published of a window: where the table lacks it, it has no cell of the window.
 func (p *Partition) cell(ctx context.Context, w *window, id cellID) (*cell, error) {
 	if c := w.cells[id]; c != nil {
 		return c, nil
 	}
-	if err := p.f.Table.Settle(ctx, p.f.Unit, p.partition, p.outEnd); err != nil {
-		return nil, err
+	if w.published == unknown {
+		if err := p.f.Table.Settle(ctx, p.f.Unit, p.partition, p.outEnd); err != nil {
+			return nil, err
+		}
+		has, err := p.f.Table.Has(p.f.Unit, p.bucketID(w, cellID{report: report.Total}))
+		if err != nil {
+			return nil, fmt.Errorf("look up a window: %w", err)
+		}
+		if w.published = nothing; has {
+			w.published = something
+		}
 	}
-	published, err := p.f.Table.Cell(p.f.Unit, p.bucketID(w, id))
-	if err != nil {
-		return nil, fmt.Errorf("look up a cell: %w", err)
-	}
-	p.f.Metrics.loaded.WithLabelValues(p.f.Unit.String()).Inc()
 	id = cellID{report: cloneName(id.report), link: cloneName(id.link)}
 	c := newCell(w, id)
-	if err := c.load(published); err != nil {
-		return nil, err
+	if w.published == something {
+		published, err := p.f.Table.Cell(p.f.Unit, p.bucketID(w, id))
+		if err == nil {
+			p.loaded.Inc()
+			err = c.load(published)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look up a cell: %w", err)
+		}
 	}
 	w.cells[id] = c
 	p.windows.grow(w, c.bytes)
@@ -258,18 +304,30 @@ func (p *Partition) skip(reason string) {
 
 // Due implements feed.Worker.
 func (p *Partition) Due() time.Time {
-	if p.foldedTo == p.publishedTo {
+	if p.foldedTo == p.publishedTo && p.backlog.empty() {
 		if p.f.Sites.State() != p.state && p.f.Table.Settled(p.f.Unit, p.partition, p.outEnd) || p.jobDue() {
 			return p.flushedAt.Add(1) // at once
 		}
 		return time.Time{}
+	}
+	rest := max(p.took, historyEvery)
+	if p.flushedAt.Sub(p.lastAt) < quietWait {
+		rest *= costFactor // what happens now, here and in tally, needs the cores first
+	}
+	history := p.flushedAt.Add(rest)
+	if p.foldedTo == p.publishedTo {
+		return history
 	}
 	pc := paces[p.f.Unit]
 	cost := min(max(pc.interval, costFactor*p.took), maxInterval)
 	size := min(time.Duration(p.flushBytes)*time.Second/time.Duration(pc.rate), pc.longest)
 	steady := p.flushedAt.Add(max(cost, size))
 	quiet := later(p.lastAt.Add(quietWait), p.flushedAt.Add(cost))
-	return later(p.firstAt.Add(pc.first), earlier(steady, quiet))
+	due := later(p.firstAt.Add(pc.first), earlier(steady, quiet))
+	if !p.backlog.empty() {
+		return earlier(due, history)
+	}
+	return due
 }
 
 func later(a, b time.Time) time.Time {
@@ -286,11 +344,15 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// Flush implements feed.Worker: the shards that changed, or the next part of a job, and after them how far this partition is.
-func (p *Partition) Flush(now time.Time) ([]*kgo.Record, error) {
+// Flush implements feed.Worker: the shards that changed, among them those of a portion of what waits, or the next part of a job; and after
+// them how far this partition is.
+func (p *Partition) Flush(ctx context.Context, now time.Time) ([]*kgo.Record, error) {
 	p.began, p.inJob = now, false
 	p.out.reset()
-	if p.foldedTo != p.publishedTo {
+	if p.foldedTo != p.publishedTo || !p.backlog.empty() {
+		if err := p.foldWaiting(ctx); err != nil {
+			return nil, err
+		}
 		p.changed()
 		p.progress()
 		return p.out.records, nil
@@ -318,7 +380,8 @@ func (p *Partition) changed() {
 
 // progress puts out how far this partition is, the last record of a flush.
 func (p *Partition) progress() {
-	progress := bucket.Progress{Window: p.f.Unit.String(), Partition: p.partition, FoldedTo: p.foldedTo, SourceTo: p.sourceTo, ReceivedMs: p.receivedMs}
+	at := p.lacksNothing()
+	progress := bucket.Progress{Window: p.f.Unit.String(), Partition: p.partition, FoldedTo: at.foldedTo, SourceTo: at.sourceTo, ReceivedMs: at.receivedMs}
 	p.out.record(progress.AppendKey(nil), progress.AppendJSON(nil))
 }
 
@@ -349,7 +412,7 @@ func (p *Partition) Flushed(records []*kgo.Record, now time.Time) error {
 }
 
 // Position implements feed.Worker.
-func (p *Partition) Position() int64 { return p.publishedTo }
+func (p *Partition) Position() int64 { return min(p.publishedTo, p.lacksNothing().foldedTo) }
 
 // Close implements feed.Closer.
 func (p *Partition) Close() {

@@ -28,14 +28,15 @@ func (s fixedSites) State() *state.State { return s.state }
 
 // rig is a fold of one partition on a table, with the log played by slices.
 type rig struct {
-	t     testing.TB
-	fold  *Fold
-	table *table.Table
-	in    []*kgo.Record // deltas
-	out   []*kgo.Record // what was published
-	p     *Partition
-	now   time.Time
-	feeds bool // the table has the records from the fold, else from the log
+	t        testing.TB
+	fold     *Fold
+	table    *table.Table
+	in       []*kgo.Record // deltas
+	out      []*kgo.Record // what was published
+	p        *Partition
+	now      time.Time
+	received int64 // when the hits of the next deltas came, Unix milliseconds
+	feeds    bool  // the table has the records from the fold, else from the log
 }
 
 func newRig(t testing.TB, unit zone.Unit, zoneName string, cache int) *rig {
@@ -80,7 +81,7 @@ func (r *rig) feed(deltas ...delta.Delta) {
 		from = last.To
 	}
 	for i := range deltas {
-		deltas[i].Flush = delta.Flush{From: from, To: from + 10, At: at, Count: len(deltas), ReceivedMs: 1}
+		deltas[i].Flush = delta.Flush{From: from, To: from + 10, At: at, Count: len(deltas), ReceivedMs: r.received}
 		deltas[i].Index = i
 		r.in = append(r.in, &kgo.Record{Offset: at + int64(i), Value: delta.Append(nil, &deltas[i])})
 	}
@@ -122,7 +123,7 @@ func (r *rig) publish(records []*kgo.Record, read bool) {
 
 func (r *rig) flush() {
 	r.t.Helper()
-	records, err := r.p.Flush(r.now)
+	records, err := r.p.Flush(context.Background(), r.now)
 	if err != nil || len(records) == 0 {
 		if err != nil {
 			r.t.Fatal(err)
@@ -138,7 +139,7 @@ func (r *rig) flush() {
 // tear publishes a first part of a flush and then dies.
 func (r *rig) tear(rng *rand.Rand) {
 	r.t.Helper()
-	records, err := r.p.Flush(r.now)
+	records, err := r.p.Flush(context.Background(), r.now)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -253,6 +254,7 @@ func TestTornFlushesLeaveCellsExact(t *testing.T) {
 		name := []string{"Europe/Berlin", "Australia/Lord_Howe"}[seed%2]
 		r := newRig(t, unit, name, []int{1, 30 << 10, 8 << 20}[rng.IntN(3)])
 		r.feeds = rng.IntN(2) == 0
+		history := rng.IntN(2) == 0 // old minutes wait
 		z := zone.UTC
 		if unit != zone.Minute {
 			z, _ = zone.Load(name)
@@ -271,6 +273,9 @@ func TestTornFlushesLeaveCellsExact(t *testing.T) {
 				}
 				flush = append(flush, randomDelta(rng, z, unit, at, 300, want))
 			}
+			if history {
+				r.received = minute * 60_000
+			}
 			r.feed(flush...)
 			minute += rng.Int64N(40)
 			switch rng.IntN(6) {
@@ -288,6 +293,9 @@ func TestTornFlushesLeaveCellsExact(t *testing.T) {
 		}
 		r.take()
 		r.flush()
+		for !r.p.backlog.empty() {
+			r.flush()
+		}
 		if !r.p.Due().IsZero() {
 			r.p.startJobs()
 			if !r.p.Due().IsZero() {
@@ -437,4 +445,74 @@ func TestSketchesOfTotalAndRowsHaveTheirKind(t *testing.T) {
 	if (cellID{report: "total"}).kind() != sketch.Total || (cellID{report: "page"}).kind() != sketch.Row {
 		t.Error("kinds are mixed up")
 	}
+}
+
+// TestHistoryWaitsForWhatHappensNow: old minutes do not hold up the hit of this moment, and come with the flushes after it; a crash in
+// between loses nothing and counts nothing twice.
+func TestHistoryWaitsForWhatHappensNow(t *testing.T) {
+	for _, unit := range []zone.Unit{zone.Minute, zone.Hour, zone.Day} {
+		r := newRig(t, unit, "Europe/Berlin", 8<<20)
+		z := zone.UTC
+		if unit != zone.Minute {
+			z, _ = zone.Load("Europe/Berlin")
+		}
+		rng := rand.New(rand.NewPCG(1, 1))
+		want := truth{}
+		const now = int64(29_357_220)
+		r.received = now * 60_000
+		const windows = 3 * portion
+		step := map[zone.Unit]int64{zone.Minute: 1, zone.Hour: 60, zone.Day: 1440}[unit]
+		for i := range int64(windows) {
+			r.feed(randomDelta(rng, z, unit, now-(10+i)*1440-i*step, 300, want))
+		}
+		live := randomDelta(rng, z, unit, now, 300, want)
+		r.feed(live)
+		r.take()
+		r.flush()
+		start := z.Window(unit, now*60).Start
+		liveID := bucket.ID{SiteID: live.SiteID, Generation: 1, Window: unit.String(), Start: start, Report: "total"}
+		if has, err := r.table.Has(unit, liveID); !has || err != nil {
+			t.Fatalf("%s: the hit of this moment is not in the first flush: %v", unit, err)
+		}
+		if r.p.backlog.empty() {
+			t.Fatalf("%s: no old minute waits", unit)
+		}
+		if progress, _, _ := r.table.Progress(unit, 0); progress.FoldedTo >= windows {
+			t.Fatalf("%s: progress to %d, though deltas before that wait", unit, progress.FoldedTo)
+		}
+		r.open() // dies
+		r.take()
+		for r.flush(); !r.p.backlog.empty(); r.flush() {
+			if r.p.Due().IsZero() {
+				t.Fatalf("%s: deltas wait and nothing is due", unit)
+			}
+		}
+		r.check(want)
+		if progress, _, _ := r.table.Progress(unit, 0); progress.FoldedTo != int64(len(r.in)) {
+			t.Errorf("%s: progress to %d of %d", unit, progress.FoldedTo, len(r.in))
+		}
+	}
+}
+
+// TestWhatWaitsIsBounded: beyond the bound the fold takes no more until it has flushed.
+func TestWhatWaitsIsBounded(t *testing.T) {
+	r := newRig(t, zone.Minute, "UTC", 8<<20)
+	rng := rand.New(rand.NewPCG(1, 1))
+	want := truth{}
+	const now = int64(29_357_220)
+	r.received = now * 60_000
+	for i := range int64(20_000) {
+		r.feed(randomDelta(rng, zone.UTC, zone.Minute, now-1000-i, 300, want))
+	}
+	taken, err := r.p.Add(context.Background(), r.in, r.now)
+	if err != nil || taken == len(r.in) {
+		t.Fatalf("took %d of %d deltas, error %v", taken, len(r.in), err)
+	}
+	if most := backlogBytes(zone.Minute) + 4096; r.p.backlog.bytes > most {
+		t.Errorf("%d bytes wait, want at most %d", r.p.backlog.bytes, most)
+	}
+	r.take()
+	for r.flush(); !r.p.backlog.empty(); r.flush() {
+	}
+	r.check(want)
 }

@@ -27,7 +27,18 @@ type window struct {
 	dirty int // cells that are not published
 	late  bool
 	used  *list.Element
+
+	published published // when the window came into memory
 }
+
+// published says whether the table has cells of a window.
+type published uint8
+
+const (
+	unknown published = iota
+	nothing
+	something
+)
 
 // windows holds the windows of a partition and bounds their memory.
 type windows struct {
@@ -151,4 +162,13 @@ func (ws *windows) forgetSite(s *site) {
 		}
 	}
 	delete(ws.sites, s.id)
+}
+
+// holds says whether a window of a site is at hand.
+func (ws *windows) holds(s *site, index int64) bool {
+	if s.late[index] != nil {
+		return true
+	}
+	slot, ok := s.ring.Peek(index)
+	return ok && *slot != nil
 }

@@ -37,6 +37,12 @@ func (t *Table) Cell(unit zone.Unit, id bucket.ID) ([]bucket.Cell, error) {
 	}
 }
 
+// Has says whether a shard of a cell is published.
+func (t *Table) Has(unit zone.Unit, id bucket.ID) (bool, error) {
+	foldedTo, err := t.foldedTo(cellKey(nil, unit, &id))
+	return foldedTo >= 0, err
+}
+
 // Generation returns the generation in which the cells of a site in a partition are whole, and up to where they were folded when they
 // became so. Zero stands for the first generation, which is whole from the beginning.
 func (t *Table) Generation(unit zone.Unit, partition int32, site uint32) (generation uint32, foldedTo int64, err error) {

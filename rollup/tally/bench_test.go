@@ -83,7 +83,7 @@ func BenchmarkTally(b *testing.B) {
 					if taken == len(chunk) && from%20_000 != 0 {
 						continue
 					}
-					out, err := p.Flush(now)
+					out, err := p.Flush(ctx, now)
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -173,7 +173,7 @@ func (p *Partition) Due() time.Time {
 }
 
 // Flush implements feed.Worker. A range without anything to count is published too, as one record, so that readers know it is done.
-func (p *Partition) Flush(time.Time) ([]*kgo.Record, error) {
+func (p *Partition) Flush(context.Context, time.Time) ([]*kgo.Record, error) {
 	if p.next == p.from {
 		return nil, nil
 	}

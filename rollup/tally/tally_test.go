@@ -29,7 +29,7 @@ func recordOf(offset int64, h hit.Hit) *kgo.Record {
 // flush flushes and returns the deltas.
 func flush(t *testing.T, p *Partition, now time.Time) []delta.Delta {
 	t.Helper()
-	records, err := p.Flush(now)
+	records, err := p.Flush(context.Background(), now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestAFlushThatLandedElsewhereEndsTheWorker(t *testing.T) {
 	if _, err := p.Add(context.Background(), []*kgo.Record{recordOf(0, hit.Hit{SiteID: 1, Kind: hit.Click, TimeMs: received, ReceivedMs: received})}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	records, err := p.Flush(time.Now())
+	records, err := p.Flush(context.Background(), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestAFlushIsOneBatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		left = left[n:]
-		out, err := p.Flush(time.Now())
+		out, err := p.Flush(context.Background(), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func TestOutputDependsOnInputAlone(t *testing.T) {
 		if n, err := p.Add(context.Background(), records, time.Now()); err != nil || n != len(records) {
 			t.Fatal(n, err)
 		}
-		out, err := p.Flush(time.Now())
+		out, err := p.Flush(context.Background(), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
