@@ -94,7 +94,7 @@ func (o *ownLog) start() {
 	go func() { ended <- ctl.Run(ctx) }()
 	<-ctl.Ready()
 	bc := broker.Default()
-	bc.DataDir, bc.ServerID, bc.Listen, bc.Log = o.dir, ctl.ServerID(), o.addr, quiet
+	bc.DataDir, bc.ServerID, bc.Listeners, bc.Log = o.dir, ctl.ServerID(), []broker.Listener{broker.Plaintext(o.addr)}, quiet
 	bc.NodeID = ctl.NodeID()
 	b, err := broker.Open(bc, ctl)
 	if err != nil {
