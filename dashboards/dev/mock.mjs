@@ -188,6 +188,10 @@ export function createMock({ fresh = false } = {}) {
       if (on('DELETE', 'sites', '*')) return void state.sites.splice(state.sites.indexOf(of), 1);
       if (on('GET', 'sites', '*', 'counts')) return counts(of, url.searchParams);
       if (on('GET', 'sites', '*', 'now')) return nowOf(of);
+      if (on('GET', 'sites', '*', 'refused')) {
+        const rows = of.perHour > 0 ? [{ reason: 'future', count: 1317 }, { reason: 'rate', count: 42 }, { reason: 'invalid', count: 3 }] : [];
+        return { site: of.name, timezone: of.timezone, from: null, to: null, since: null, rows, no_site: state.unknown ? [{ reason: 'unknown-site', count: state.unknown }] : [] };
+      }
       if (on('GET', 'sites', '*', 'live')) return stream(response, of);
     }
     if (on('GET', 'users')) return { users: state.users };
@@ -241,6 +245,7 @@ export function createMock({ fresh = false } = {}) {
     const names = String(body.d ?? body.domain ?? '').split(',');
     for (const name of names) {
       const of = find(name);
+      if (!of) state.unknown = (state.unknown ?? 0) + 1;
       if (!of) return void response.writeHead(400).end(JSON.stringify({ errors: { domain: [`unknown site ${name}`] } }));
       const kind = (body.n ?? body.name) === 'pageview' ? 'pageview' : 'event';
       if (body.id && state.posted.some((hit) => hit.id === body.id)) continue;

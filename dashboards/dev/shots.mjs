@@ -53,6 +53,12 @@ const shots = {
   links: open('/s/go.example?range=31d'),
   link: open('/s/go.example/l/spring?range=48h'),
   snippet: open('/s/new.example'),
+  options: open('/s/new.example', async (page) => {
+    for (const name of ['Outbound links', 'Missing pages', 'Browsers without JavaScript']) await page.getByLabel(name).check();
+    await page.getByText('Events of your own').click();
+  }),
+  server: open('/s/new.example', async (page) => page.getByRole('tab', { name: 'Server' }).click()),
+  refused: open('/s/example.com?range=48h', async (page) => page.getByText('hits refused').click()),
   quiet: open('/s/notes.example?range=2h'),
   settings: open('/settings'),
   token: open('/settings', async (page) => {

@@ -1,7 +1,7 @@
 // Calls to the HTTP API. A failed call throws Failure, whose kind says what the page can do about it. Whether the server can be reached
 // at all is told to `reach`, which shows one banner for the whole page.
 import { reach } from './reach.svelte';
-import type { Answer, Attribution, Every, Me, Now, Report, Role, Scope, Site, Status, Token, User } from './types';
+import type { Answer, Attribution, Every, Me, Now, Refused, Report, Role, Scope, Site, Status, Token, User } from './types';
 
 export type Kind = 'away' | 'expired' | 'refused';
 
@@ -105,6 +105,7 @@ export const api = {
     const answer = await call<Answer>('GET', `${site(name)}/counts?${query}`, undefined, signal);
     return { ...answer, rows: answer.rows ?? [] };
   },
+  refused: (name: string, last: string, signal?: AbortSignal) => call<Refused>('GET', `${site(name)}/refused?${new URLSearchParams({ last })}`, undefined, signal),
   now: (name: string, signal?: AbortSignal) => call<Now>('GET', `${site(name)}/now`, undefined, signal),
   liveURL: (name: string) => `${base}${site(name)}/live`,
 

@@ -53,6 +53,16 @@ export interface Now {
   first_hit: boolean;
 }
 
+export interface Refusal {
+  reason: string;
+  count: number;
+}
+
+export interface Refused {
+  rows: Refusal[]; // of the site
+  no_site: Refusal[]; // of no site that is known
+}
+
 export interface User {
   email: string;
   role: Role;

@@ -87,6 +87,17 @@ export const steps = {
     customer.setHead(snippet);
   },
 
+  'what is ticked is in the snippet, and the keyboard ticks too': async ({ page, weir, customer }) => {
+    await page.getByLabel('Missing pages').check();
+    await page.getByLabel('Outbound links').focus();
+    await page.keyboard.press('Space');
+    const text = () => page.getByRole('region', { name: 'the snippet' }).textContent();
+    assert.equal(await text(), `<script defer data-site="${site}" src="${weir.url}/js/weir.outbound-links.404.js"></script>`);
+    await page.getByLabel('Browsers without JavaScript').check();
+    assert.match(await page.getByRole('region', { name: 'the pixel' }).textContent(), /^<noscript><img src=".*\/p\.gif\?d=shop\.example"/);
+    customer.setHead(await text());
+  },
+
   'a visit turns the light green within a second': async (world) => {
     const { page } = world;
     const guest = (world.guest = await visitor(world, '/welcome?utm_source=test'));
@@ -139,6 +150,17 @@ export const steps = {
     assert.equal(answer.status, 202);
     await until('one bot', async () => (await figure(world.page, 'Bots')) === 1 || figure(world.page, 'Bots'));
     assert.equal(await figure(world.page, 'Hits'), before);
+  },
+
+  'refused hits are told, with their reason': async ({ page, weir }) => {
+    const answer = await fetch(`${weir.url}/api/event`, { method: 'POST', body: JSON.stringify({ n: 'pageview', u: 'https://nowhere.example/', d: 'nowhere.example' }) });
+    assert.equal(answer.status, 400);
+    const summary = page.locator('[data-refused] summary');
+    await summary.getByText('and 1 that named no site').waitFor({ timeout: 25_000 }); // numbers are written every five seconds and asked for every ten
+    await summary.focus();
+    await page.keyboard.press('Enter');
+    await page.getByText('Named a site that is not here').waitFor();
+    await page.keyboard.press('Enter');
   },
 
   'ranges, metrics and the table work by mouse and keyboard': async ({ page }) => {

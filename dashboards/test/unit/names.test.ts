@@ -46,6 +46,7 @@ describe('the lines to paste', () => {
   it('name the site and the server', () => {
     expect(script('example.com', 'https://weir.example')).toBe('<script defer data-site="example.com" src="https://weir.example/js/weir.js"></script>');
     expect(script('a"><script>', 'https://w')).not.toContain('"><script>');
+    expect(script('a.example', 'https://w', ['404', 'outbound-links'])).toContain('src="https://w/js/weir.outbound-links.404.js"');
     expect(pixel('a b', 'https://w')).toContain('a%20b');
     expect(clicks('go.example', 'https://w')).toContain('https://w/api/clicks');
   });
