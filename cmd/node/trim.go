@@ -17,6 +17,7 @@ const (
 // trim gives memory back to the system while little goes on: the garbage of the start or of the last traffic, which would wait for the
 // next collection, and the pages of the binary that are not in use. It costs some ten milliseconds each time.
 func (n *Node) trim(ctx context.Context) error {
+	roomyGC(ctx)
 	tick := time.NewTicker(trimEvery)
 	defer tick.Stop()
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
