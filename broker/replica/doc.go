@@ -18,6 +18,8 @@
 //   - A leader serves only after its Barrier, so that high watermark and
 //     producer state are those of its predecessor.
 //   - Nothing at or above the high watermark is ever read.
+//   - Every transaction below the last stable offset has ended, and those of
+//     them that were aborted are known to whoever reads (marker.go).
 //   - A failed write or damaged bytes stop the partition, with an event and an
 //     error, and delete nothing.
 //
