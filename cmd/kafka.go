@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 
@@ -29,44 +28,26 @@ type brokerReach struct {
 
 func brokerFlags(c *cobra.Command) *brokerReach {
 	b := &brokerReach{reach: reachFlags(c)}
-	c.PersistentFlags().StringSliceVar(&b.brokers, "brokers", nil, "Kafka addresses as HOST:PORT, separated by commas (default: the listener of the node on --data, else "+defaultKafka+")")
+	c.PersistentFlags().StringSliceVar(&b.brokers, "brokers", nil, "Kafka addresses as HOST:PORT, separated by commas (default: through the node on --data or --url, else "+defaultKafka+")")
 	return b
 }
 
-// seeds returns the addresses to begin with.
-func (b *brokerReach) seeds(ctx context.Context) []string {
-	if len(b.brokers) > 0 {
-		return b.brokers
-	}
-	if a, err := b.reach.connect(); err == nil && b.reach.url == "" {
-		var status struct {
-			Listeners map[string]string `json:"listeners"`
+// options say how to reach the log: through the node's API, where the caller may do everything, or at the addresses named.
+func (b *brokerReach) options(ctx context.Context) (opts []kgo.Opt, where string) {
+	if len(b.brokers) == 0 {
+		if a, err := b.reach.connect(); err == nil && a.await(ctx) == nil {
+			return []kgo.Opt{kgo.SeedBrokers(tunnelSeed), kgo.Dialer(a.dialKafka)}, a.where
 		}
-		if a.call(ctx, "GET", "/api/v1/status", nil, &status) == nil {
-			if addr := dialable(status.Listeners["kafka"]); addr != "" {
-				return []string{addr}
-			}
-		}
+		b.brokers = []string{defaultKafka}
 	}
-	return []string{defaultKafka}
-}
-
-// dialable turns the address of a listener into one that this machine can dial.
-func dialable(listener string) string {
-	host, port, err := net.SplitHostPort(listener)
-	if err != nil {
-		return ""
-	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return net.JoinHostPort(host, port)
+	return []kgo.Opt{kgo.SeedBrokers(b.brokers...)}, strings.Join(b.brokers, ", ")
 }
 
 // client connects and makes sure that somebody answers, so that a wrong address is an error and not a silence.
 func (b *brokerReach) client(ctx context.Context, opts ...kgo.Opt) (*kgo.Client, error) {
-	seeds := b.seeds(ctx)
-	client, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(seeds...), kgo.ClientID("weir-cli"), kgo.RetryTimeout(30 * time.Second)}, opts...)...)
+	reached, where := b.options(ctx)
+	reached = append(reached, kgo.ClientID("weir-cli"), kgo.RetryTimeout(30*time.Second))
+	client, err := kgo.NewClient(append(reached, opts...)...)
 	if err != nil {
 		return nil, usagef("--brokers: %w", err)
 	}
@@ -74,7 +55,7 @@ func (b *brokerReach) client(ctx context.Context, opts ...kgo.Opt) (*kgo.Client,
 	defer cancel()
 	if err := client.Ping(pingCtx); err != nil {
 		client.Close()
-		return nil, fmt.Errorf("no Kafka listener answers at %s (%w): start a node with \"weir serve\", or name its address with --brokers or WEIR_BROKERS", strings.Join(seeds, ", "), err)
+		return nil, fmt.Errorf("no Kafka listener answers at %s (%w): start a node with \"weir serve\", or name its address with --brokers or WEIR_BROKERS", where, err)
 	}
 	return client, nil
 }

@@ -104,11 +104,3 @@ func TestParseStart(t *testing.T) {
 		}
 	}
 }
-
-func TestDialable(t *testing.T) {
-	for in, want := range map[string]string{"[::]:9092": "127.0.0.1:9092", "0.0.0.0:1": "127.0.0.1:1", ":5": "127.0.0.1:5", "10.0.0.1:9": "10.0.0.1:9", "": ""} {
-		if got := dialable(in); got != want {
-			t.Errorf("dialable(%q) = %q, want %q", in, got, want)
-		}
-	}
-}

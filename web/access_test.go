@@ -72,7 +72,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		"POST /sites": editors, "PATCH /sites/{site}": editors, "DELETE /sites/{site}": editors,
 		"POST /sites/{site}/import": importers,
 		"GET /users":                admins, "POST /users": admins, "PUT /users/{email}/password": admins, "DELETE /users/{email}": admins,
-		"GET /tokens": admins, "POST /tokens": admins, "DELETE /tokens/{id}": admins,
+		"GET /tokens": admins, "POST /tokens": admins, "DELETE /tokens/{id}": admins, "POST /kafka": admins,
 	}
 	n := newNode(t)
 	by := callers(t, n)

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -86,7 +87,8 @@ type Config struct {
 	Checks      []Check
 	Status      func() Status
 	Attribution []Attribution
-	Client      func(*http.Request) Client // nil believes no header
+	Kafka       func(ctx context.Context, host string) (net.Conn, error) // a connection to the log that may do everything
+	Client      func(*http.Request) Client                               // nil believes no header
 
 	Registry Registry
 	Now      func() time.Time

@@ -60,6 +60,7 @@ func (s *Server) routes() []route {
 		{POST, "/tokens", auth.Admin, brief, s.admin.AddToken},
 		{DELETE, "/tokens/{id}", auth.Admin, brief, s.admin.DeleteToken},
 
+		{POST, "/kafka", auth.Admin, stream, s.kafka},
 		{GET, "/status", auth.Read, brief, s.admin.GetStatus},
 		{GET, "/attribution", auth.Public, brief, s.admin.GetAttribution},
 	}

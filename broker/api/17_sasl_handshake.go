@@ -48,13 +48,7 @@ func (h *Handler) beginLogin(req *wire.Request, q *kmsg.SASLHandshakeRequest) er
 		return kerr.UnsupportedSaslMechanism
 	}
 	l := loginOf(req)
-	if q.Mechanism != mechanismPlain {
-		var err error
-		if l.scram, err = h.conversation(q.Mechanism); err != nil {
-			return err
-		}
-	}
-	l.mechanism = q.Mechanism
+	l.mechanism, l.scram = q.Mechanism, &scram{mechanism: q.Mechanism}
 	req.Client.Session.Raw = q.Version == 0
 	return nil
 }

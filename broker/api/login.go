@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/xdg-go/scram"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/weir-analytics/weir/broker/wire"
@@ -31,7 +30,7 @@ const mechanismPlain = "PLAIN"
 // login is what one connection's log-in has come to. It is the state of the wire.Session.
 type login struct {
 	mechanism string // chosen by the handshake and not finished; "" when none is under way
-	scram     *scram.ServerConversation
+	scram     *scram
 	user      string    // who has logged in, "" before that
 	expires   time.Time // zero: never
 }
@@ -67,19 +66,14 @@ func (h *Handler) step(ctx context.Context, req *wire.Request, l *login, token [
 			return nil, false, err
 		}
 	} else {
-		text, err := l.scram.Step(string(token))
+		text, err := l.scram.step(string(token), func(user string) *state.Credential { return h.credential(user, l.mechanism) })
 		switch {
 		case err != nil:
-			return nil, false, fmt.Errorf("%w: %s: %w", errLogin, l.mechanism, err)
-		case !l.scram.Done():
+			return nil, false, err
+		case !l.scram.done:
 			return []byte(text), false, nil
-		case !l.scram.Valid():
-			return nil, false, errLogin
 		}
-		user, answer = l.scram.Username(), []byte(text)
-		if as := l.scram.AuthzID(); as != "" && as != user {
-			return nil, false, fmt.Errorf("%w: %q asked to be %q", errLogin, user, as)
-		}
+		user, answer = l.scram.user, []byte(text)
 	}
 	if l.user != "" && l.user != user {
 		return nil, false, fmt.Errorf("%w: %q logged in where %q was", errLogin, user, l.user)
@@ -92,26 +86,13 @@ func (h *Handler) step(ctx context.Context, req *wire.Request, l *login, token [
 	return answer, true, nil
 }
 
-// conversation begins the server's side of SCRAM. Of a user that does not exist it makes up a salt, always the same, so that only the end
-// tells that something was wrong.
-func (h *Handler) conversation(mechanism string) (*scram.ServerConversation, error) {
-	hash := scram.SHA256
-	if mechanism == state.ScramSHA512 {
-		hash = scram.SHA512
+// credential is what proves a user's password to a mechanism. Of a user that does not exist it makes up a salt, always the same, so that
+// only the end of the log-in tells that something was wrong.
+func (h *Handler) credential(user, mechanism string) *state.Credential {
+	if c := h.backend.Access().State().Credentials[user].Of(mechanism); c != nil {
+		return c
 	}
-	server, err := hash.NewServer(func(user string) (scram.StoredCredentials, error) {
-		c := h.backend.Access().State().Credentials[user].Of(mechanism)
-		if c == nil {
-			c = h.logins.madeUp(user, mechanism)
-		}
-		return scram.StoredCredentials{
-			KeyFactors: scram.KeyFactors{Salt: string(c.Salt), Iters: int(c.Iterations)}, StoredKey: c.StoredKey, ServerKey: c.ServerKey,
-		}, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return server.NewConversation(), nil
+	return h.logins.madeUp(user, mechanism)
 }
 
 // plain checks a message of PLAIN (RFC 4616): who one wants to be, who one is, and the password, with a zero byte between.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -169,8 +170,14 @@ func (n *Node) openWeb() (*web.Server, error) {
 	}
 	cfg.Status, cfg.Attribution = n.status, n.attribution()
 	cfg.Client = n.client
+	cfg.Kafka = n.dialKafka
 	cfg.Now, cfg.Registry, cfg.Log = n.cfg.Now, n.reg, n.cfg.Log
 	return web.Open(cfg)
+}
+
+// dialKafka connects to the log from within the process. host is another broker of the cluster, or empty.
+func (n *Node) dialKafka(ctx context.Context, host string) (net.Conn, error) {
+	return n.broker.Dial(ctx, "tcp", host)
 }
 
 func (n *Node) partitionsServe() (bool, string) {
