@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // TestKafkaTools runs the classes behind Kafka's scripts the way their users do.
@@ -76,6 +77,7 @@ func TestDumpLogSegments(t *testing.T) {
 	if len(full) > 1 {
 		dump(t, full[0])
 	}
+	txns := transactions(t, f, filepath.Dir(filepath.Dir(dir)))
 	own := filepath.Join(data, "topics")
 	if err := stop(); err != nil {
 		t.Fatal(err)
@@ -88,6 +90,48 @@ func TestDumpLogSegments(t *testing.T) {
 		t.Errorf("DumpLogSegments shows %d records, want %d", records, n)
 	}
 	dump(t, segments(t, own)[0]) // whatever the node itself has written
+	file := segments(t, txns)[0]
+	out := dump(t, file)
+	for _, want := range []string{`endTxnMarker: COMMIT coordinatorEpoch: \d+`, `endTxnMarker: ABORT coordinatorEpoch: \d+`, `isTransactional: true isControl: true`} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("DumpLogSegments shows no %q:\n%s", want, out)
+		}
+	}
+	out, err = tool(t, "", "org.apache.kafka.tools.DumpLogSegments", "--files", strings.TrimSuffix(file, ".log")+".txnindex")
+	if err != nil || !regexp.MustCompile(`version: 0 producerId: \d+ firstOffset: 2 lastOffset: 3 lastStableOffset: 4`).MatchString(out) {
+		t.Errorf("DumpLogSegments of the index of aborted transactions: %v\n%s", err, out)
+	}
+}
+
+// transactions commits a transaction of one record in a topic of its own and aborts another. It returns where the topic's files are.
+func transactions(t *testing.T, f franz, topics string) (dir string) {
+	t.Helper()
+	c, err := f.client(kgo.TransactionalID("dump"), kgo.DefaultProduceTopic("dump.txn"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx := timeout(t, time.Minute)
+	adm := kadm.NewClient(c)
+	if _, err := adm.CreateTopic(ctx, 1, -1, nil, "dump.txn"); err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort} {
+		if err := c.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.ProduceSync(ctx, kgo.StringRecord("x")).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.EndTransaction(ctx, end); err != nil {
+			t.Fatal(err)
+		}
+	}
+	details, err := adm.ListTopics(ctx, "dump.txn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(topics, fmt.Sprintf("%x", [16]byte(details["dump.txn"].ID)), "0")
 }
 
 // fillSegments writes batches of all codecs into a topic with small segments and commits offsets of a group. It returns where the topic's
