@@ -103,3 +103,14 @@ func BenchmarkEvent(b *testing.B) {
 	})
 	b.ReportMetric(float64((cpuTime()-began).Nanoseconds())/float64(b.N), "cpu-ns/hit")
 }
+
+// BenchmarkFreshAgents is what an agent costs that was never seen, which a sender can choose for every hit.
+func BenchmarkFreshAgents(b *testing.B) {
+	var c agents
+	b.ReportAllocs()
+	began := cpuTime()
+	for i := 0; b.Loop(); i++ {
+		c.get(fmt.Appendf(nil, "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.%d.%d Safari/537.36", i, i))
+	}
+	b.ReportMetric(float64((cpuTime()-began).Nanoseconds())/float64(b.N), "cpu-ns/agent")
+}
