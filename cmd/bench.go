@@ -41,11 +41,14 @@ func benchCommand() *cobra.Command {
 		Long: `Start a node on a temporary directory and measure it from outside, with the load generator on the same machine: hits one by one and
 in batches of 1000 clicks, each beside a bare handler that reads (and for batches parses) the same bodies and answers at once, and the time
 from a hit to its count. The node syncs to disk before it answers. A second node takes hits in without counting them, to tell what collecting
-takes from what counting takes. The servers are measured in turns, for some rounds; each figure is the middle one of the rounds.`,
+takes from what counting takes. The servers are measured in turns, for some rounds; each figure is the middle one of the rounds.
+
+Before that, counting alone: hits of several kinds of traffic lie in a log, and the CPU time is measured that it takes to count them, beside
+decoding the same hits in memory and adding each to three counters.`,
 	}
 	c.Flags().IntVar(&f.seconds, "seconds", 5, "how long each measurement takes, 1 to 600")
 	c.Flags().IntVar(&f.rounds, "rounds", 3, "how often each measurement is repeated, 1 to 100")
-	c.Flags().Var(oneOfValue{&f.only, []string{"", "singles", "batches"}}, "only", "measure singles or batches (default: both)")
+	c.Flags().Var(oneOfValue{&f.only, []string{"", "counting", "singles", "batches"}}, "only", "measure counting, singles or batches (default: all)")
 	c.Flags().IntVar(&f.connections, "connections", 64, "connections of the generator, 1 to 4096")
 	c.Flags().StringVar(&f.dir, "dir", "", "make the temporary directory here: the disk to measure (default: the system's)")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON document")
@@ -93,18 +96,21 @@ type benchSide struct {
 }
 
 type benchReport struct {
-	Version       string     `json:"version"`
-	CPUs          int        `json:"cpus"`
-	Go            string     `json:"go"`
-	Dir           string     `json:"dir"`
-	Load          string     `json:"load,omitempty"` // of the machine before the start
-	Seconds       int        `json:"seconds"`
-	Rounds        int        `json:"rounds"`
-	Connections   int        `json:"connections"`
-	Rows          []benchRow `json:"rows"`
-	VisibleMedian float64    `json:"visible_median_seconds"` // from sending a hit to seeing it in the counts
-	VisibleMax    float64    `json:"visible_max_seconds"`
-	DrainSeconds  float64    `json:"drain_seconds"` // from the last batch to its hits in the counts
+	Version     string     `json:"version"`
+	CPUs        int        `json:"cpus"`
+	Go          string     `json:"go"`
+	Dir         string     `json:"dir"`
+	Load        string     `json:"load,omitempty"` // of the machine before the start
+	Seconds     int        `json:"seconds"`
+	Rounds      int        `json:"rounds"`
+	Connections int        `json:"connections"`
+	Rows        []benchRow `json:"rows"`
+
+	Counting []countingRow `json:"counting,omitempty"`
+
+	VisibleMedian float64 `json:"visible_median_seconds"` // from sending a hit to seeing it in the counts
+	VisibleMax    float64 `json:"visible_max_seconds"`
+	DrainSeconds  float64 `json:"drain_seconds"` // from the last batch to its hits in the counts
 }
 
 func runBench(ctx context.Context, f benchFlags, progress io.Writer) (*benchReport, error) {
@@ -119,6 +125,11 @@ func runBench(ctx context.Context, f benchFlags, progress io.Writer) (*benchRepo
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if f.only == "" || f.only == "counting" {
+		if report.Counting, err = countAlone(ctx, dir, progress); err != nil || f.only != "" {
+			return report, err
+		}
+	}
 	m := &measuring{benchFlags: f, progress: progress}
 	defer func() {
 		for _, s := range []*benchServer{&m.bare, &m.weir, &m.taken} {
@@ -324,6 +335,10 @@ func (m *measuring) waitForPage(ctx context.Context, page string) error {
 func (r *benchReport) print(w io.Writer) {
 	fmt.Fprintf(w, "weir %s, %d CPUs shared with the load generator, %s, data on %s, synced before each answer\n", r.Version, r.CPUs, r.Go, r.Dir)
 	fmt.Fprintf(w, "middle of %d rounds of %d s each; load of the machine before: %s\n\n", r.Rounds, r.Seconds, r.Load)
+	printCounting(w, r.Counting)
+	if len(r.Rows) == 0 {
+		return
+	}
 	t := table{head: []string{"", "A SECOND", "RATIO", "P50", "P99", "CPU A HIT"}}
 	for _, row := range r.Rows {
 		for _, side := range []struct {
