@@ -103,7 +103,7 @@ func coordinatorSpec(name string, partitions int32) state.TopicSpec {
 		Configs: map[string]*string{
 			"cleanup.policy":   value("compact"),
 			"compression.type": value("producer"),
-			"segment.bytes":    value("104857600"), // 100 MiB, as Kafka: the cleaner works on closed segments
+			"segment.bytes":    value("16777216"), // 16 MiB: the cleaner works on closed segments
 		},
 	}
 }

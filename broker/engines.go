@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-analytics/weir/broker/api"
+	"github.com/weir-analytics/weir/broker/compact"
 	"github.com/weir-analytics/weir/broker/replica"
 	"github.com/weir-analytics/weir/broker/seglog"
 	"github.com/weir-analytics/weir/internal/vfs"
@@ -26,6 +27,7 @@ type engines struct {
 	hard   *hardstate.Store
 	net    transport.Network
 	shared *seglog.Shared
+	turn   *compact.Turn
 	log    *slog.Logger
 }
 
@@ -44,6 +46,7 @@ func openEngines(cfg Config) (*engines, error) {
 		// A node without peers never dials, so that any name will do.
 		net:    transport.NewLocal(raft.ServerAddress(cfg.ServerID)),
 		shared: seglog.NewShared(seglog.Limits{}),
+		turn:   compact.NewTurn(compact.DefaultRate),
 		log:    log,
 	}, nil
 }
@@ -94,7 +97,7 @@ func (e *engines) config(spec engineSpec) replica.Config {
 		Topic: spec.Topic.Name, TopicID: spec.Topic.ID, Partition: spec.Partition, Dir: spec.Dir,
 		NodeID: e.cfg.NodeID, ServerID: e.cfg.ServerID,
 		HardState: e.hard, Transport: e.net, Shared: e.shared,
-		Settings: settings(spec.Config), Log: e.log,
+		Settings: settings(spec.Config), Log: e.log, Turn: e.turn,
 	}
 }
 
@@ -107,6 +110,8 @@ func settings(c api.TopicConfig) replica.Settings {
 	if c.LogAppendTime {
 		s.Timestamps = replica.LogAppendTime
 	}
+	s.SegmentAge, s.Compact = c.SegmentAge, c.Compact
+	s.DirtyRatio, s.MinLag, s.MaxLag, s.DeleteRetention = c.DirtyRatio, c.MinLag, c.MaxLag, c.DeleteRetention
 	if c.Delete { // what is only compacted is never too old or too much
 		s.RetainFor, s.RetainBytes = c.RetainFor, max(c.RetainBytes, 0)
 	}

@@ -41,6 +41,7 @@ const (
 	eventsKeepBytes  = 8 << 30
 	deltasKeepMs     = 7 * day
 	deltasKeepBytes  = 1 << 30
+	cellsSegment     = 16 << 20 // changed cells are written all the time, and only closed segments are compacted
 	maxMessageBytes  = 1 << 20
 	appendTimeConfig = "LogAppendTime" // imported history is not deleted at once
 )
@@ -60,7 +61,7 @@ func Topics() []state.TopicSpec {
 			"retention.ms": number(deltasKeepMs), "retention.bytes": number(deltasKeepBytes)}),
 	}
 	for _, name := range []string{TopicMinute, TopicHour, TopicDay} {
-		topics = append(topics, spec(name, map[string]*string{"cleanup.policy": text("compact")}))
+		topics = append(topics, spec(name, map[string]*string{"cleanup.policy": text("compact"), "segment.bytes": number(cellsSegment)}))
 	}
 	return topics
 }

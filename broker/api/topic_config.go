@@ -24,7 +24,14 @@ type TopicConfig struct {
 	MaxAhead      time.Duration // how far ahead of our clock a record may be dated
 	Compact       bool
 	Delete        bool
-	Compression   string // compression.type
+
+	SegmentAge      time.Duration // how long a segment is appended to
+	DirtyRatio      float64       // what part of a compacted log must be dirty before it is cleaned
+	MinLag          time.Duration // how long a record stays as it is at least
+	MaxLag          time.Duration // after how long it is cleaned at the latest; 0: whenever the ratio says so
+	DeleteRetention time.Duration // how long tombstones stay
+
+	Compression string // compression.type
 }
 
 // Codec returns the codec that a batch sent with another one is to be compressed with, and whether it is.
@@ -58,25 +65,24 @@ const (
 	defaultMaxBatch     = "1048588"   // 1 MiB and the 12 bytes around it, as Kafka
 )
 
-// topicKeys are the settings that are taken, in order of name. Others are refused: a setting that has no effect would be a lie. The
-// ones of the cleaner are kept for the topics of cleanup.policy=compact.
+// topicKeys are the settings that are taken, in order of name. Others are refused: a setting that has no effect would be a lie.
 var topicKeys = []topicKey{
-	{"cleanup.policy", "delete", kmsg.ConfigTypeList, policyList, "delete: by retention; compact: nothing is dropped, older records of a key are not removed yet"},
+	{"cleanup.policy", "delete", kmsg.ConfigTypeList, policyList, "delete: by retention; compact: of each key the newest record is kept; compact,delete: both"},
 	{"compression.type", "producer", kmsg.ConfigTypeString, oneOf("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"), "producer: batches are kept as they were sent; else they are compressed anew when they come with another codec"},
-	{"delete.retention.ms", "86400000", kmsg.ConfigTypeLong, between(0, 1<<62), "kept for the cleaner, without effect yet"},
+	{"delete.retention.ms", "86400000", kmsg.ConfigTypeLong, between(0, 1<<62), "how long a tombstone of a compacted topic stays once it has done its work"},
 	{"flush.messages", "9223372036854775807", kmsg.ConfigTypeLong, between(1, 1<<63-1), "every batch is synced to disk before it is acknowledged, so that no value asks for more"},
 	{"flush.ms", "9223372036854775807", kmsg.ConfigTypeLong, between(0, 1<<63-1), "as flush.messages"},
-	{"max.compaction.lag.ms", "9223372036854775807", kmsg.ConfigTypeLong, between(1, 1<<63-1), "kept for the cleaner, without effect yet"},
+	{"max.compaction.lag.ms", "9223372036854775807", kmsg.ConfigTypeLong, between(1, 1<<63-1), "after how long a record is compacted, whatever min.cleanable.dirty.ratio says"},
 	{"max.message.bytes", defaultMaxBatch, kmsg.ConfigTypeInt, between(1024, 100<<20), "largest record batch, as sent"},
 	{"message.timestamp.after.max.ms", "3600000", kmsg.ConfigTypeLong, between(0, 1<<63-1), "records dated further ahead are refused"},
 	{"message.timestamp.type", "CreateTime", kmsg.ConfigTypeString, oneOf("CreateTime", "LogAppendTime"), "whose clock dates records"},
-	{"min.cleanable.dirty.ratio", "0.5", kmsg.ConfigTypeDouble, ratio, "kept for the cleaner, without effect yet"},
-	{"min.compaction.lag.ms", "0", kmsg.ConfigTypeLong, between(0, 1<<63-1), "kept for the cleaner, without effect yet"},
+	{"min.cleanable.dirty.ratio", "0.5", kmsg.ConfigTypeDouble, ratio, "part of a compacted log that must be dirty before it is cleaned"},
+	{"min.compaction.lag.ms", "0", kmsg.ConfigTypeLong, between(0, 1<<63-1), "how long a record is not compacted"},
 	{"min.insync.replicas", "1", kmsg.ConfigTypeInt, between(1, 16), "acknowledged is what a majority of replicas has on disk, whatever this says"},
 	{"retention.bytes", "-1", kmsg.ConfigTypeLong, between(-1, 1<<63-1), "bytes kept per partition; -1: no bound"},
 	{"retention.ms", defaultRetentionMs, kmsg.ConfigTypeLong, between(-1, 1<<63-1), "how long records are kept; -1: forever"},
 	{"segment.bytes", defaultSegmentBytes, kmsg.ConfigTypeInt, between(64<<10, 1<<31-1), "size at which a new segment file is begun"},
-	{"segment.ms", defaultRetentionMs, kmsg.ConfigTypeLong, between(1, 1<<63-1), "kept for the cleaner, without effect yet"},
+	{"segment.ms", defaultRetentionMs, kmsg.ConfigTypeLong, between(1, 1<<63-1), "how long a segment is appended to before the next is begun"},
 }
 
 func topicKeyOf(name string) (topicKey, bool) {
@@ -133,6 +139,15 @@ func ParseTopicConfig(configs map[string]string) TopicConfig {
 	if ms := number("retention.ms"); ms >= 0 && ms <= maxMillis {
 		c.RetainFor = time.Duration(max(ms, 1)) * time.Millisecond
 	}
+	longest := func(name string) time.Duration {
+		return time.Duration(min(number(name), maxMillis)) * time.Millisecond
+	}
+	c.SegmentAge, c.DeleteRetention = longest("segment.ms"), longest("delete.retention.ms")
+	c.MinLag = longest("min.compaction.lag.ms")
+	if ms := number("max.compaction.lag.ms"); ms <= maxMillis {
+		c.MaxLag = time.Duration(ms) * time.Millisecond
+	}
+	c.DirtyRatio, _ = strconv.ParseFloat(get("min.cleanable.dirty.ratio"), 64) // checked
 	c.MaxAhead = time.Duration(min(number("message.timestamp.after.max.ms"), maxMillis)) * time.Millisecond
 	return c
 }

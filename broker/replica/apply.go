@@ -104,6 +104,12 @@ func (s *state) apply(l *raft.Log, nowMs int64) (res applied, eff effect, err er
 	switch {
 	case l.Type == raft.LogConfiguration:
 		s.config, s.configIndex = l.Data, l.Index
+	case isHole(l.Extensions):
+		end, ok := seglog.HoleEnd(l.Data)
+		if !ok {
+			return res, eff, fmt.Errorf("%w: hole of %d bytes", ErrCorrupt, len(l.Data))
+		}
+		s.next = max(s.next, end) // the first entry of a run takes all its offsets
 	case len(l.Extensions) > 0:
 		cmd, err := parseCommand(l.Data)
 		if err != nil {

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -22,6 +23,12 @@ const (
 
 // commandMark is what raft carries beside a command, to tell it from a batch.
 var commandMark = []byte{1}
+
+// holeMark is what raft carries beside an entry whose batch was cleaned away. Its
+// data is that of a seglog hole.
+var holeMark = []byte{2}
+
+func isHole(extensions []byte) bool { return bytes.Equal(extensions, holeMark) }
 
 const expiredSize = 18
 

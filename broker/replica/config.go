@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/weir-analytics/weir/broker/compact"
 	"github.com/weir-analytics/weir/broker/seglog"
 	"github.com/weir-analytics/weir/internal/vfs"
 	"github.com/weir-analytics/weir/raftfsm/hardstate"
@@ -26,9 +27,10 @@ const (
 // Settings are what a topic's configuration says; SetSettings changes them
 // while the replica runs.
 type Settings struct {
-	// SegmentBytes is the size of a segment, 0 for 128 MiB. A change holds
-	// from the next start on.
+	// SegmentBytes is the size of a segment, 0 for 128 MiB.
 	SegmentBytes int64
+	// SegmentAge is how long a segment is appended to, 0 for 7 days.
+	SegmentAge time.Duration
 	// MaxBatchBytes bounds one batch, as sent; 0 for 1 MiB.
 	MaxBatchBytes int
 	Timestamps    Timestamps
@@ -38,6 +40,17 @@ type Settings struct {
 	RetainBytes int64
 	// RequireKey refuses records without a key, for compacted topics.
 	RequireKey bool
+
+	// Compact keeps of each key the newest record only.
+	Compact bool
+	// DirtyRatio is the part of the bytes of sealed segments that must be dirty
+	// before they are cleaned, 0 to 1.
+	DirtyRatio float64
+	// MinLag is for how long at least a record is kept as it is, MaxLag after
+	// how long at most it is cleaned, whatever the ratio; 0 for no bound.
+	MinLag, MaxLag time.Duration
+	// DeleteRetention is how long tombstones stay once they have done their work.
+	DeleteRetention time.Duration
 }
 
 // Member is a replica of the group.
@@ -73,6 +86,8 @@ type Config struct {
 	Transport transport.Network
 	// Shared is common to all replicas of the node.
 	Shared *seglog.Shared
+	// Turn lets one replica of the node clean at a time; nil for one of its own.
+	Turn *compact.Turn
 
 	Settings
 
@@ -92,6 +107,8 @@ type Config struct {
 
 	// heartbeat is shorter in tests of several replicas.
 	heartbeat time.Duration
+	// cleanEvery is how often the cleaner looks, see cleanEvery.
+	cleanEvery time.Duration
 }
 
 const (
@@ -119,6 +136,12 @@ func (c *Config) complete() error {
 	if c.heartbeat == 0 {
 		c.heartbeat = heartbeatTimeout
 	}
+	if c.cleanEvery == 0 {
+		c.cleanEvery = cleanEvery
+	}
+	if c.Turn == nil {
+		c.Turn = compact.NewTurn(compact.DefaultRate)
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -136,7 +159,8 @@ func (s *Settings) complete() error {
 	if s.MaxBatchBytes == 0 {
 		s.MaxBatchBytes = defaultMaxBatchBytes
 	}
-	if s.SegmentBytes < 0 || s.MaxBatchBytes < 0 || s.RetainFor < 0 || s.RetainBytes < 0 {
+	if s.SegmentBytes < 0 || s.MaxBatchBytes < 0 || s.RetainFor < 0 || s.RetainBytes < 0 ||
+		s.SegmentAge < 0 || s.MinLag < 0 || s.MaxLag < 0 || s.DeleteRetention < 0 || !(s.DirtyRatio >= 0 && s.DirtyRatio <= 1) {
 		return fmt.Errorf("replica: negative setting in %+v", *s)
 	}
 	return nil
@@ -148,7 +172,19 @@ func (r *Replica) SetSettings(s Settings) error {
 		return err
 	}
 	r.settings.Store(&s)
+	r.log.SetSegments(s.segments())
 	return nil
+}
+
+// keysPerSegment bounds the offsets of a segment that is to be cleaned, so that
+// its keys fit the cleaner's map.
+const keysPerSegment = 500_000
+
+func (s *Settings) segments() (bytes, offsets int64) {
+	if s.Compact {
+		offsets = keysPerSegment
+	}
+	return s.SegmentBytes, offsets
 }
 
 func (c *Config) group() hardstate.GroupID { return hardstate.PartitionGroup(c.TopicID, c.Partition) }

@@ -3,6 +3,7 @@ package replica
 import (
 	"errors"
 
+	"github.com/weir-analytics/weir/broker/compact"
 	"github.com/weir-analytics/weir/broker/seglog"
 )
 
@@ -40,6 +41,9 @@ type IndexRebuilt struct {
 	Transactions int
 }
 
+// Cleaned is reported when a round of the cleaner has rewritten the log.
+type Cleaned struct{ compact.Result }
+
 func (Log) event()           {}
 func (LeaderChanged) event() {}
 func (Stopped) event()       {}
@@ -47,6 +51,7 @@ func (Damaged) event()       {}
 func (StartMoved) event()    {}
 func (Restored) event()      {}
 func (IndexRebuilt) event()  {}
+func (Cleaned) event()       {}
 
 // report logs an event and tells the owner.
 func (r *Replica) report(e Event) {
@@ -68,6 +73,8 @@ func (r *Replica) report(e Event) {
 		log.Info("began anew from a snapshot", "offset", e.Anchor.NextOffset)
 	case IndexRebuilt:
 		log.Warn("index of aborted transactions made anew from the log", "transactions", e.Transactions, "err", e.Cause)
+	case Cleaned:
+		log.Debug("cleaned", "offset", e.End, "records", e.Records, "removed", e.Removed, "bytes", e.BytesAfter, "bytes_before", e.BytesBefore)
 	case Log:
 		switch e := e.Event.(type) {
 		case seglog.Recovered:

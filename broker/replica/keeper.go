@@ -22,9 +22,10 @@ const (
 	checkpointAfter = time.Minute
 	// retentionEvery is how often a leader looks for records to let go.
 	retentionEvery = 30 * time.Second
-	// maxSegmentAge is the age at which a segment is sealed, so that what is in
-	// it can be deleted one day; Kafka's segment.ms. With short retention it is
-	// a quarter of that, so that little is kept for longer than was asked.
+	// maxSegmentAge is the age at which a segment is sealed when the settings
+	// do not say, so that what is in it can be deleted one day. With short
+	// retention it is a quarter of that, so that little is kept for longer than
+	// was asked.
 	maxSegmentAge = 7 * 24 * time.Hour
 	minSegmentAge = 10 * time.Minute
 	// forgetAtOnce bounds the producers that one command forgets.
@@ -84,9 +85,10 @@ func (r *Replica) checkpointDue(since time.Duration) bool {
 func (r *Replica) checkpoint() error {
 	entries, bytes := r.sinceCkptEntries.Load(), r.sinceCkptBytes.Load()
 	s := r.save()
-	if s.index == r.ckptIndex.Load() {
+	if s.index == r.ckptIndex.Load() && !r.staleAborted.Load() {
 		return nil
 	}
+	r.staleAborted.Store(false)
 	var err error
 	if s.aborted, err = r.log.SyncAborted(s.next); err != nil {
 		return err
@@ -138,7 +140,8 @@ func (r *Replica) retainFrom(now time.Time) int64 {
 		if g.NextOffset > hw || g.NextOffset == g.Base {
 			break
 		}
-		old := s.RetainFor > 0 && g.MaxTimeMs >= 0 && now.UnixMilli()-g.MaxTimeMs > s.RetainFor.Milliseconds()
+		emptied := g.Sealed && g.SizeBytes == 0 // nothing is left in it to keep
+		old := s.RetainFor > 0 && (emptied || g.MaxTimeMs >= 0 && now.UnixMilli()-g.MaxTimeMs > s.RetainFor.Milliseconds())
 		large := s.RetainBytes > 0 && g.Sealed && left-g.SizeBytes >= s.RetainBytes
 		if !old && !large {
 			break
@@ -166,10 +169,18 @@ func (r *Replica) retire() error {
 }
 
 func (r *Replica) segmentAge() time.Duration {
-	if keep := r.settings.Load().RetainFor; keep > 0 {
-		return min(maxSegmentAge, max(minSegmentAge, keep/4))
+	s := r.settings.Load()
+	age := maxSegmentAge
+	if s.SegmentAge > 0 {
+		age = s.SegmentAge
 	}
-	return maxSegmentAge
+	if s.RetainFor > 0 {
+		age = min(age, max(minSegmentAge, s.RetainFor/4))
+	}
+	if s.Compact && s.MaxLag > 0 {
+		age = min(age, s.MaxLag)
+	}
+	return age
 }
 
 // prepareAnchor stores the state of the partition at a new log start: that of
@@ -197,12 +208,15 @@ func (r *Replica) prepareAnchor(to seglog.Anchor) error {
 func (r *Replica) advance(st *state, to uint64) ([]seglog.Aborted, error) {
 	var aborted []seglog.Aborted
 	err := r.log.ForEachHead(st.index, to, func(e seglog.Entry) error {
-		if e.Kind != seglog.KindBatch && e.Kind != kindCommand {
+		if e.Kind != seglog.KindBatch && e.Kind != kindCommand && e.Kind != seglog.KindHole {
 			return nil
 		}
 		l := raft.Log{Index: e.Index, Term: uint64(e.Term), Type: raft.LogCommand, Data: e.Data}
-		if e.Kind == kindCommand {
+		switch e.Kind {
+		case kindCommand:
 			l.Extensions = commandMark
+		case seglog.KindHole:
+			l.Extensions = holeMark
 		}
 		_, eff, err := st.apply(&l, 0)
 		if eff.aborted != nil {

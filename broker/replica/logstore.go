@@ -66,6 +66,8 @@ func (s *logStore) GetLog(index uint64, out *raft.Log) error {
 		out.Type = raft.LogCommand
 	case kindCommand:
 		out.Type, out.Extensions = raft.LogCommand, commandMark
+	case seglog.KindHole:
+		out.Type, out.Extensions = raft.LogCommand, holeMark
 	case seglog.KindConfig:
 		out.Type = raft.LogConfiguration
 	case kindBarrier:
@@ -121,9 +123,12 @@ func (s *logStore) convert(l *raft.Log) (seglog.Entry, error) {
 	switch l.Type {
 	case raft.LogCommand:
 		e.Kind = seglog.KindBatch
-		if len(l.Extensions) > 0 {
+		switch {
+		case isHole(l.Extensions):
+			e.Kind = seglog.KindHole
+		case len(l.Extensions) > 0:
 			e.Kind = kindCommand
-		} else {
+		default:
 			s.r.stamp(e.Data)
 		}
 	case raft.LogNoop:

@@ -21,6 +21,8 @@ type Metrics struct {
 	stopped       prometheus.Counter
 	damaged       prometheus.Counter
 	retiredBytes  prometheus.Counter
+	cleanedBytes  prometheus.Counter
+	cleanedAway   prometheus.Counter
 }
 
 // refusals are the reasons for which a batch is not taken.
@@ -65,6 +67,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "weir_broker_stopped_partitions_total", Help: "Partitions that stopped because of the disk. Any needs a person."}),
 		damaged: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "weir_broker_damaged_partitions_total", Help: "Partitions in which a reader came to damaged records. Any needs a person."}),
+		cleanedBytes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "weir_broker_cleaned_bytes_total", Help: "Bytes of record batches that the cleaner of compacted topics has removed."}),
+		cleanedAway: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "weir_broker_cleaned_records_total", Help: "Records that the cleaner of compacted topics has removed."}),
 		retiredBytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "weir_broker_retired_bytes_total", Help: "Bytes of record batches deleted by retention."}),
 	}
@@ -72,7 +78,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		m.refused.WithLabelValues(r.reason)
 	}
 	if reg != nil {
-		reg.MustRegister(m.storeSeconds, m.storedBytes, m.storedEntries, m.queueBytes, m.refused, m.duplicates, m.stopped, m.damaged, m.retiredBytes)
+		reg.MustRegister(m.storeSeconds, m.storedBytes, m.storedEntries, m.queueBytes, m.refused, m.duplicates, m.stopped, m.damaged, m.retiredBytes, m.cleanedBytes, m.cleanedAway)
 	}
 	return m
 }
@@ -129,6 +135,9 @@ func (m *Metrics) event(e Event) {
 		m.stopped.Inc()
 	case Damaged:
 		m.damaged.Inc()
+	case Cleaned:
+		m.cleanedBytes.Add(float64(max(0, e.BytesBefore-e.BytesAfter)))
+		m.cleanedAway.Add(float64(e.Removed))
 	case Log:
 		if e, ok := e.Event.(seglog.Retired); ok {
 			m.retiredBytes.Add(float64(e.Bytes))

@@ -68,6 +68,7 @@ func (r *Replica) open() (err error) {
 	if err != nil {
 		return err
 	}
+	r.log.SetSegments(r.cfg.segments())
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.log.Close())
@@ -206,6 +207,7 @@ func (r *Replica) start() (err error) {
 	go r.watchLeadership()
 	r.wg.Go(r.appendLoop)
 	r.wg.Go(r.keepLoop)
+	r.wg.Go(r.cleanLoop)
 	go r.completeLoop()
 	if sole {
 		r.link.ElectNow()

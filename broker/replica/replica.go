@@ -50,6 +50,7 @@ type Replica struct {
 	queue    chan *Pending
 	inflight chan proposal // in the order of the log; one reader
 
+	staleAborted     atomic.Bool // the checkpoint's sums of the aborted index are older than the index
 	sinceCkptEntries atomic.Int64
 	sinceCkptBytes   atomic.Int64
 	ckptIndex        atomic.Uint64 // of the newest checkpoint

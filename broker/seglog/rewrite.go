@@ -330,6 +330,7 @@ func (l *Log) swap(w *rewrite) error {
 	for _, v := range w.old {
 		l.shared.forget(v.s, true)
 	}
+	l.tail.drop(w.made.lastIndex()) // a follower is sent what is kept
 	if err := l.meta.writeSwap(swap{}); err != nil {
 		l.mu.Lock()
 		l.pins = append(l.pins, w.old...)
