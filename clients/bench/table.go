@@ -58,6 +58,20 @@ func (t *table) median(peer string, size int, of func(result) float64) (m, low, 
 	return all[len(all)/2], all[0], all[len(all)-1]
 }
 
+// times is the median over the rounds of weir's figure as a multiple of the peer's in the same round, which met the same neighbours.
+func (t *table) times(peer string, size int, of func(result) float64) float64 {
+	ours, theirs := t.rows[column{"weir", size}], t.rows[column{peer, size}]
+	var all []float64
+	for i := range min(len(ours), len(theirs)) {
+		all = append(all, of(ours[i])/of(theirs[i]))
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
 // fsync says when each peer syncs.
 var fsync = map[string]string{
 	"weir": "before each answer", "kfake": "none, in memory", "kafka": "none (default)",
@@ -74,7 +88,7 @@ var figures = []struct {
 	{"fetch, MB/s", 1e6, func(r result) float64 { return r.fetchBytes }},
 }
 
-// print writes one Markdown table for each size: medians with their range, and weir as a multiple of each peer.
+// print writes one Markdown table for each size: medians with their range, and weir as a multiple of each peer in the same round.
 func (t *table) print(w io.Writer, peers []string) {
 	for _, size := range sizes {
 		fmt.Fprintf(w, "\n%d bytes\n\n| | fsync |", size)
@@ -86,14 +100,13 @@ func (t *table) print(w io.Writer, peers []string) {
 			fmt.Fprintf(w, "| %s | %s |", p, fsync[p])
 			for _, f := range figures {
 				m, low, high := t.median(p, size, f.of)
-				ours, _, _ := t.median("weir", size, f.of)
 				if m == 0 {
 					fmt.Fprint(w, " | |")
 					continue
 				}
-				times := fmt.Sprintf("%.2f ×", ours/m)
-				if p == "weir" {
-					times = ""
+				times := ""
+				if p != "weir" {
+					times = fmt.Sprintf("%.2f ×", t.times(p, size, f.of))
 				}
 				fmt.Fprintf(w, " %.4g (%.4g-%.4g) | %s |", m/f.unit, low/f.unit, high/f.unit, times)
 			}
