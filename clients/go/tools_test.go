@@ -210,7 +210,7 @@ func dump(t *testing.T, file string) string {
 // TestFranzGoOwnTests runs tests of franz-go itself, from the module cache.
 func TestFranzGoOwnTests(t *testing.T) {
 	needNode(t)
-	for _, name := range []string{"TestGroupETL", "TestConsumeRegex"} {
+	for _, name := range []string{"TestGroupETL", "TestTxnEtl", "TestConsumeRegex"} {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.CommandContext(timeout(t, 8*time.Minute), program(t, "go"), "test", "-count=1", "-timeout", "8m", "-run", "^"+name+"$", "github.com/twmb/franz-go/pkg/kgo")
 			cmd.Env = append(os.Environ(), "KGO_SEEDS="+node.seed, "KGO_TEST_RF=1", "KGO_TEST_RECORDS=20000", "KGO_LOG_LEVEL=none")
