@@ -76,7 +76,7 @@ export const sendingSteps = {
     customer.hinder = null;
     await page.goto(`${customer.url}/lost/next`);
     await counted({ pageviews: 2, hits: 2 });
-    const all = await hits();
+    const all = hits();
     const ids = all.map((hit) => hit.client_id);
     assert.equal(new Set(ids).size, 2, JSON.stringify(ids));
     assert.ok(ids.length > 2, 'nothing was sent again');
@@ -122,7 +122,7 @@ export const sendingSteps = {
     const made = customer.asked.find(({ path }) => path === '/ahead');
     assert.match(made?.headers['sec-purpose'] ?? '', /prerender/, 'this Chromium made no page ahead');
     await page.waitForTimeout(500);
-    assert.deepEqual(paths(await hits()), ['/here']);
+    assert.deepEqual(paths(hits()), ['/here']);
     await page.click('#go');
     assert.deepEqual(paths(await arrived(2)), ['/ahead', '/here']);
   },

@@ -1,5 +1,5 @@
 // The weir under test: the binary named by WEIR_BIN with a fresh data directory, or else the mock. Both start before set-up.
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -73,13 +73,17 @@ async function startBinary(binary) {
       await rm(data, { recursive: true, force: true });
     },
     log: () => said,
-    /** The hits in the log, in the order in which they lie there, with the fields that ingest/hit has. */
-    hits: () =>
-      new Promise((resolve, reject) => {
-        execFile(binary, ['consume', 'events', '--brokers', `127.0.0.1:${kafka}`], { maxBuffer: 1 << 26 }, (error, out, complaint) => {
-          if (error) return reject(new Error(`weir consume: ${complaint}`));
-          resolve(out.split('\n').filter(Boolean).map((line) => JSON.parse(line).value));
-        });
-      }),
+    /** Gives back a list that fills with the hits in the log, with the fields that ingest/hit has, as they come; stop ends it. */
+    followHits: () => {
+      const hits = [];
+      const reader = spawn(binary, ['consume', 'events', '--follow', '--brokers', `127.0.0.1:${kafka}`], { stdio: ['ignore', 'pipe', 'inherit'] });
+      let rest = '';
+      reader.stdout.on('data', (chunk) => {
+        const lines = (rest + chunk).split('\n');
+        rest = lines.pop();
+        for (const line of lines) hits.push(JSON.parse(line).value);
+      });
+      return { hits, stop: () => reader.kill() };
+    },
   };
 }

@@ -36,6 +36,7 @@ for (const [name, run] of Object.entries({ ...optionSteps, ...sendingSteps, ...c
 }
 if (failed) console.log(weir.log().split('\n').slice(-30).join('\n'));
 await browser.close();
+world.stop();
 customer.stop();
 await weir.stop();
 console.log(`${passed} passed, ${failed} failed`);

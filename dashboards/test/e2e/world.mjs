@@ -19,6 +19,7 @@ export async function setUp(weir, browser, customer) {
   const token = new URL(weir.setupLink).hash.slice(1);
   await api('POST', '/setup', { token, email: 'ada@example.com', password: 'a long password', site: 'first.example', timezone: 'UTC' });
 
+  const log = weir.followHits();
   let steps = 0;
   const contexts = [];
 
@@ -27,14 +28,14 @@ export async function setUp(weir, browser, customer) {
     const { id } = await api('POST', '/sites', { name: site, timezone: 'UTC' });
     Object.assign(customer, { head: '', body: '', headers: {}, status: 200, asked: [], hinder: null });
 
-    const hits = async () => (await weir.hits()).filter((hit) => hit.site === site);
+    const hits = () => log.hits.filter((hit) => hit.site === site);
     /** Waits until there are n hits, and a moment more so that one too many is seen. */
     const arrived = async (n) => {
       const end = Date.now() + patienceMs;
-      let all = await hits();
-      while (all.length < n && Date.now() < end) all = await hits();
-      await new Promise((resolve) => setTimeout(resolve, 150));
-      all = await hits();
+      const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+      while (hits().length < n && Date.now() < end) await pause(20);
+      await pause(250);
+      const all = hits();
       assert.equal(all.length, n, `hits: ${JSON.stringify(all, null, 1)}`);
       return all;
     };
@@ -73,7 +74,7 @@ export async function setUp(weir, browser, customer) {
   const closePages = async () => {
     await Promise.all(contexts.splice(0).map((context) => context.close()));
   };
-  return { step, closePages };
+  return { step, closePages, stop: () => log.stop() };
 }
 
 /** A hit without what depends on time and place: its name and the fields that are asked for. */
