@@ -194,7 +194,7 @@ func (c *cleaner) batch(raw []byte) ([]byte, error) {
 // data keeps the newest records of their keys.
 func (c *cleaner) data(h record.Batch) ([]byte, error) {
 	horizon, has := h.DeleteHorizonMs()
-	expired := has && c.cfg.Now.UnixMilli() >= horizon && !c.cfg.KeepDeletes
+	expired := has && c.cfg.Now.UnixMilli() >= horizon && !c.cfg.KeepDeletes && h.LastOffset() != c.last // who reads to the end finds a record there
 	deletes := false
 	keep := func(r record.Record) bool {
 		if r.Key == nil || c.keys.newest(hashOf(r.Key)) > h.BaseOffset+int64(r.OffsetDelta) {

@@ -159,3 +159,91 @@ func TestReadersAgainstRetention(t *testing.T) {
 		t.Error("nothing was deleted, the test shows nothing")
 	}
 }
+
+// With LogAppendTime the clock of the leader decides, whatever times producers
+// set: imported history is kept as long as what is written now.
+func TestRetentionGoesByAppendTimeWhenTheTopicDoes(t *testing.T) {
+	n := newNode(t, vfs.NewMem(), "d")
+	c := newClock(5_000_000)
+	cfg := n.config(0)
+	cfg.Now, cfg.SegmentBytes, cfg.RetainFor, cfg.Timestamps = c.now, 500, time.Hour, LogAppendTime
+	r := n.open(cfg)
+	for i := range 60 { // two a minute, dated long ago and far ahead
+		put(t, r, at(t, int64(i%2)*1_000_000_000_000, fmt.Sprint("record ", i)))
+		c.add(30 * time.Second)
+	}
+	retain := func() {
+		must(t, r.proposeRetention(c.now()))
+		must(t, r.retire())
+	}
+	if retain(); r.LogStart() != 0 {
+		t.Errorf("log starts at %d, nothing is an hour old", r.LogStart())
+	}
+	c.add(45 * time.Minute) // the first half is older than an hour now
+	if retain(); r.LogStart() < 20 || r.LogStart() > 30 {
+		t.Errorf("log starts at %d, want shortly below 30", r.LogStart())
+	}
+	c.add(time.Hour)
+	if retain(); r.LogStart() != 60 {
+		t.Errorf("log starts at %d, all is older than an hour", r.LogStart())
+	}
+}
+
+func TestASegmentIsSealedAtItsAge(t *testing.T) {
+	n := newNode(t, vfs.NewMem(), "d")
+	c := newClock(5_000_000)
+	cfg := n.config(0)
+	cfg.Now, cfg.SegmentAge = c.now, 10*time.Minute
+	r := n.open(cfg)
+	put(t, r, batchOf(t, "a"))
+	c.add(9 * time.Minute)
+	must(t, r.retire())
+	if n := len(r.log.Segments()); n != 1 {
+		t.Errorf("%d segments after 9 minutes", n)
+	}
+	c.add(2 * time.Minute)
+	must(t, r.retire())
+	put(t, r, batchOf(t, "b"))
+	if g := r.log.Segments(); len(g) != 2 || !g[0].Sealed || g[1].Base != 1 {
+		t.Errorf("after 11 minutes: %+v", g)
+	}
+	c.add(time.Hour)
+	s := *r.settings.Load()
+	s.SegmentAge = 2 * time.Hour // a change holds at once
+	must(t, r.SetSettings(s))
+	must(t, r.retire())
+	if n := len(r.log.Segments()); n != 2 {
+		t.Errorf("%d segments, the second one is an hour old of two", n)
+	}
+}
+
+// compact,delete: what is too old goes, segments of which the cleaner has left
+// nothing included.
+func TestCleanedSegmentsGoByTimeAsWell(t *testing.T) {
+	n := newNode(t, vfs.NewMem(), "d")
+	c := newClock(1_000_000)
+	cfg := compacted(n.config(0))
+	cfg.Now, cfg.RetainFor = c.now, time.Hour
+	r := n.open(cfg)
+	for range 60 {
+		put(t, r, keyed(t, "one", "v", 0, 0))
+	}
+	cleanNow(t, r)
+	emptied := false
+	for _, g := range r.log.Segments() {
+		emptied = emptied || g.Sealed && g.SizeBytes == 0
+	}
+	if !emptied {
+		t.Fatalf("no segment is empty: %+v", r.log.Segments())
+	}
+	c.add(2 * time.Hour)
+	must(t, r.proposeRetention(c.now()))
+	must(t, r.retire())
+	if r.LogStart() != 60 || r.SizeBytes() != 0 {
+		t.Errorf("log starts at %d with %d bytes", r.LogStart(), r.SizeBytes())
+	}
+	put(t, r, keyed(t, "one", "w", 0, 0))
+	if got, n := newest(t, r); n != 1 || got["one"] != "w" {
+		t.Errorf("got %v", got)
+	}
+}
