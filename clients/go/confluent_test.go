@@ -4,6 +4,7 @@ package clients
 
 import (
 	"context"
+	"errors"
 	"os/exec"
 	"testing"
 	"time"
@@ -139,7 +140,7 @@ func (c confluent) member(ctx context.Context, group, topic string, each func(re
 	return nil
 }
 
-func (c confluent) transact(ctx context.Context, topic string) error {
+func (c confluent) transact(ctx context.Context, topic, group string, txns []transaction) error {
 	p, err := kafka.NewProducer(c.config(kafka.ConfigMap{"transactional.id": "txn-" + topic}))
 	if err != nil {
 		return err
@@ -148,11 +149,35 @@ func (c confluent) transact(ctx context.Context, topic string) error {
 	if err := p.InitTransactions(ctx); err != nil {
 		return err
 	}
+	meta, err := kafka.NewTestConsumerGroupMetadata(group)
+	if err != nil {
+		return err
+	}
+	for _, txn := range txns {
+		if err := c.transactOne(ctx, p, meta, topic, txn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c confluent) transactOne(ctx context.Context, p *kafka.Producer, meta *kafka.ConsumerGroupMetadata, topic string, txn transaction) error {
 	if err := p.BeginTransaction(); err != nil {
 		return err
 	}
-	if err := p.Produce(&kafka.Message{TopicPartition: kafka.TopicPartition{Topic: &topic, Partition: 0}, Value: []byte("x")}, nil); err != nil {
+	at := kafka.TopicPartition{Topic: &topic, Partition: 0}
+	if err := p.Produce(&kafka.Message{TopicPartition: at, Value: []byte(txn.Value)}, nil); err != nil {
 		return err
 	}
-	return p.CommitTransaction(ctx)
+	at.Offset = kafka.Offset(txn.At)
+	if err := p.SendOffsetsToTransaction(ctx, []kafka.TopicPartition{at}, meta); err != nil {
+		return err
+	}
+	if p.Flush(30_000) > 0 { // an abort drops what is not sent yet
+		return errors.New("records were not sent within 30 s")
+	}
+	if txn.Commit {
+		return p.CommitTransaction(ctx)
+	}
+	return p.AbortTransaction(ctx)
 }

@@ -30,8 +30,15 @@ type driver interface {
 	offsetAt(ctx context.Context, topic string, partition int32, at time.Time) (int64, error)
 	// member reads a topic from its start as a member of a group until ctx ends, commits what each was called with, and leaves.
 	member(ctx context.Context, group, topic string, each func(rec)) error
-	// transact writes one record in a transaction and returns what the client says.
-	transact(ctx context.Context, topic string) error
+	// transact runs the transactions one after the other with one producer. Each writes its value to partition 0, and commits at, an
+	// offset of that partition, for the group if the client can do that in a transaction.
+	transact(ctx context.Context, topic, group string, txns []transaction) error
+}
+
+type transaction struct {
+	Value  string `json:"value"`
+	At     int64  `json:"at"`
+	Commit bool   `json:"commit"` // else it is aborted
 }
 
 type produceOpts struct {
@@ -42,7 +49,7 @@ type produceOpts struct {
 // traits say where a client is not like the others.
 type traits struct {
 	no          map[string]string // what it cannot do: the reason that the skipped case prints, by name of the case
-	refusal     string            // what its refusal of a transaction must say; empty: name the transactional id
+	noOffsets   bool              // it has no offsets in transactions
 	emptyIsNull bool              // it shows empty keys and values as null
 }
 

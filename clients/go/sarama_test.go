@@ -150,7 +150,7 @@ func (s saramaDriver) member(ctx context.Context, group, topic string, each func
 	return nil
 }
 
-func (s saramaDriver) transact(_ context.Context, topic string) error {
+func (s saramaDriver) transact(_ context.Context, topic, group string, txns []transaction) error {
 	c := s.config()
 	c.Producer.Idempotent, c.Net.MaxOpenRequests, c.Producer.Transaction.ID = true, 1, "txn-"+topic
 	p, err := sarama.NewSyncProducer([]string{s.seed}, c)
@@ -158,11 +158,24 @@ func (s saramaDriver) transact(_ context.Context, topic string) error {
 		return err
 	}
 	defer p.Close()
-	if err := p.BeginTxn(); err != nil {
-		return err
+	for _, txn := range txns {
+		if err := p.BeginTxn(); err != nil {
+			return fmt.Errorf("begin: %w", err)
+		}
+		if _, _, err := p.SendMessage(&sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder(txn.Value)}); err != nil {
+			return fmt.Errorf("send: %w", err)
+		}
+		offsets := map[string][]*sarama.PartitionOffsetMetadata{topic: {{Partition: 0, Offset: txn.At}}}
+		if err := p.AddOffsetsToTxn(offsets, group); err != nil {
+			return fmt.Errorf("offsets: %w", err)
+		}
+		end := p.AbortTxn
+		if txn.Commit {
+			end = p.CommitTxn
+		}
+		if err := end(); err != nil {
+			return fmt.Errorf("end: %w", err)
+		}
 	}
-	if _, _, err := p.SendMessage(&sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder("in a transaction")}); err != nil {
-		return fmt.Errorf("send: %w", err)
-	}
-	return p.CommitTxn()
+	return nil
 }

@@ -76,13 +76,16 @@ await serve({
     })
     return () => consumer.disconnect()
   },
-  async transact ({ topic }) {
+  async transact ({ topic, group, txns }) {
     const producer = kafka.producer({ transactionalId: `txn-${topic}`, idempotent: true, maxInFlightRequests: 1 })
     await producer.connect()
     try {
-      const txn = await producer.transaction()
-      await txn.send({ topic, messages: [{ value: 'in a transaction' }] })
-      await txn.commit()
+      for (const { value, at, commit } of txns) {
+        const txn = await producer.transaction()
+        await txn.send({ topic, messages: [{ value }] })
+        await txn.sendOffsets({ consumerGroupId: group, topics: [{ topic, partitions: [{ partition: 0, offset: String(at) }] }] })
+        await (commit ? txn.commit() : txn.abort())
+      }
     } finally {
       await producer.disconnect()
     }

@@ -63,12 +63,14 @@ await serve({
     done.catch((err) => console.error('member:', err.message))
     return () => consumer.close(true)
   },
-  async transact ({ topic }) {
+  async transact ({ topic, txns }) {
     const producer = new Producer({ ...base, idempotent: true, transactionalId: `txn-${topic}` })
     try {
-      const txn = await producer.beginTransaction()
-      await txn.send({ messages: [{ topic, partition: 0, value: Buffer.from('in a transaction') }] })
-      await txn.commit()
+      for (const { value, commit } of txns) {
+        const txn = await producer.beginTransaction()
+        await txn.send({ messages: [{ topic, partition: 0, value: Buffer.from(value) }] })
+        await (commit ? txn.commit() : txn.abort())
+      }
     } finally {
       await producer.close(true)
     }

@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
@@ -134,9 +135,17 @@ public final class Client {
         String topic = q.get("topic").asText();
         try (KafkaProducer<byte[], byte[]> p = producer(Map.of("transactional.id", "txn-" + topic))) {
             p.initTransactions();
-            p.beginTransaction();
-            p.send(new ProducerRecord<>(topic, "in a transaction".getBytes(StandardCharsets.UTF_8))).get();
-            p.commitTransaction();
+            for (JsonNode txn : q.get("txns")) {
+                p.beginTransaction();
+                p.send(new ProducerRecord<>(topic, txn.get("value").asText().getBytes(StandardCharsets.UTF_8))).get();
+                p.sendOffsetsToTransaction(Map.of(new TopicPartition(topic, 0), new OffsetAndMetadata(txn.get("at").asLong())),
+                        new ConsumerGroupMetadata(q.get("group").asText()));
+                if (txn.get("commit").asBoolean()) {
+                    p.commitTransaction();
+                } else {
+                    p.abortTransaction();
+                }
+            }
         }
         return JSON.nullNode();
     }
