@@ -14,6 +14,7 @@ import (
 	"github.com/weir-analytics/weir/broker/record"
 	"github.com/weir-analytics/weir/broker/replica"
 	"github.com/weir-analytics/weir/broker/wire"
+	"github.com/weir-analytics/weir/raftfsm/state"
 )
 
 // Produce (0): append one record batch per partition.
@@ -50,11 +51,12 @@ func (h *Handler) produce(ctx context.Context, req *wire.Request) wire.Reply {
 	}
 	ctx, cancel := context.WithTimeout(wire.Outlive(ctx), millis(q.TimeoutMillis))
 	all := h.appendAll(ctx, req, q)
+	wait := h.charge(req, state.QuotaProduce, len(req.Body))
 	return wire.Reply{
 		Silent: q.Acks == 0,
 		Wait: func() (net.Buffers, error) {
 			defer cancel()
-			return h.produced(ctx, q, all)
+			return h.produced(ctx, q, all, wait)
 		},
 	}
 }
@@ -166,8 +168,9 @@ func (h *Handler) checkBatch(version int16, topic *Topic, batch []byte) (record.
 }
 
 // produced waits for what was appended and makes the answer. With acks=0 it returns the first error instead.
-func (h *Handler) produced(ctx context.Context, q *kmsg.ProduceRequest, all []appending) (net.Buffers, error) {
+func (h *Handler) produced(ctx context.Context, q *kmsg.ProduceRequest, all []appending, wait time.Duration) (net.Buffers, error) {
 	r := kmsg.NewPtrProduceResponse()
+	r.ThrottleMillis = int32(wait.Milliseconds())
 	r.Topics = make([]kmsg.ProduceResponseTopic, 0, len(q.Topics))
 	var first error
 	var current *kmsg.ProduceResponseTopic

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/wire"
+	"github.com/weir-analytics/weir/raftfsm/state"
 )
 
 // Fetch (1): read record batches, waiting for them if need be.
@@ -51,14 +52,25 @@ func (h *Handler) fetch(ctx context.Context, req *wire.Request) wire.Reply {
 			poll.release()
 		}
 	}()
-	h.wait(ctx, poll, time.Duration(max(q.MaxWaitMillis, 0))*time.Millisecond)
+	wait := h.charge(req, state.QuotaFetch, 0)
+	if wait == 0 {
+		h.wait(ctx, poll, time.Duration(max(q.MaxWaitMillis, 0))*time.Millisecond)
+	}
 	poll.findAborted()
 	id, err := h.sessions.finish(x, poll.parts, h.cfg.Now())
 	if err != nil {
 		return refuseFetch(q, err)
 	}
 	h.metrics.fetched(poll)
+	if wait > 0 { // nothing was looked at
+		for i := range poll.parts {
+			poll.parts[i].unchanged = true
+		}
+	} else {
+		wait = h.charge(req, state.QuotaFetch, poll.bytes)
+	}
 	reply := wire.Reply{Body: encodeFetch(q, id, poll.parts), Done: poll.release}
+	sayThrottled(reply.Body, wait)
 	handed = true
 	return reply
 }

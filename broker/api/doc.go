@@ -6,7 +6,7 @@
 //
 // Rules that all files keep:
 //   - what is advertised works; keys.go is the whole list;
-//   - throttle_time_ms is 0: it belongs to quotas and to nothing else;
+//   - throttle_time_ms belongs to quotas (quotas.go) and to nothing else;
 //   - no answer names a leader or creates a topic before its partitions serve;
 //   - "certainly not done" and "outcome unknown" stay apart (errors.go).
 //

@@ -75,6 +75,7 @@ type Handler struct {
 	memory   *semaphore.Weighted // of answers to Fetch, in bytes
 	sessions *sessions
 	logins   *logins
+	quotas   *quotas
 	rules    atomic.Pointer[ruleSet]
 }
 
@@ -96,6 +97,7 @@ func New(cfg Config, backend Backend, groups *group.Coordinator, txns *txn.Coord
 	h.memory = semaphore.NewWeighted(int64(cfg.FetchMemoryBytes))
 	h.sessions = newSessions(cfg.FetchSessions, cfg.FetchSessionPartitions, h.metrics)
 	h.logins = newLogins(cfg.Registry)
+	h.quotas = newQuotas(cfg.Registry)
 	for _, k := range h.list() {
 		h.keys[k.num] = k
 	}

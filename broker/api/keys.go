@@ -40,6 +40,8 @@ func (h *Handler) list() []key {
 		h.deleteGroupsKey(),            // 42
 		h.incrementalAlterConfigsKey(), // 44
 		h.offsetDeleteKey(),            // 47
+		h.describeQuotasKey(),          // 48
+		h.alterQuotasKey(),             // 49
 		h.describeCredentialsKey(),     // 50
 		h.alterCredentialsKey(),        // 51
 		h.describeClusterKey(),         // 60

@@ -36,7 +36,7 @@ func full(t *testing.T) *State {
 		command.AllocateProducerIDs{Count: 1000},
 		command.CreateACLs{ACLs: []command.ACL{readT}},
 		credential("ada", ScramSHA256, 32),
-		command.AlterQuota{User: new("ada"), Set: map[string]float64{QuotaProduce: 1024, QuotaRequest: 12.5}})
+		command.AlterQuota{User: new("ada"), Set: map[string]float64{QuotaProduce: 1024, QuotaFetch: 2048}})
 }
 
 var readT = command.ACL{Resource: "topic", Name: "t", Pattern: "literal", Principal: "User:ada", Host: "*", Operation: "read", Permission: "allow"}
@@ -66,8 +66,8 @@ func TestApplyNeverChangesTheStateItStartsFrom(t *testing.T) {
 		credential("ada", ScramSHA512, 64),
 		command.DeleteCredential{User: "ada", Mechanism: ScramSHA256},
 		command.AlterQuota{ClientID: new(""), Set: map[string]float64{QuotaFetch: 1}},
-		command.AlterQuota{User: new("ada"), Set: map[string]float64{QuotaProduce: 1}, Remove: []string{QuotaRequest}},
-		command.AlterQuota{User: new("ada"), Remove: []string{QuotaRequest, QuotaProduce}},
+		command.AlterQuota{User: new("ada"), Set: map[string]float64{QuotaProduce: 1}, Remove: []string{QuotaFetch}},
+		command.AlterQuota{User: new("ada"), Remove: []string{QuotaFetch, QuotaProduce}},
 		command.AddSite{Name: "b.example", Timezone: "UTC", Salts: command.Salts{"2026-03-05": {8}}},
 		command.UpdateSite{Name: "shop.example", Timezone: &zone},
 		command.DeleteSite{Name: "shop.example"},
