@@ -253,6 +253,20 @@ func TestAnAdministratorSeesAndEndsTransactions(t *testing.T) {
 	if d.State != "Ongoing" || len(d.Topics["t"]) != 2 {
 		t.Errorf("described as %+v", d)
 	}
+	// Looking for hanging transactions asks all partitions, also those of coordinators that were not needed yet.
+	all := kmsg.NewPtrDescribeProducersRequest()
+	for n := range int32(50) {
+		all.Topics = append(all.Topics, kmsg.DescribeProducersRequestTopic{Topic: "__transaction_state", Partitions: []int32{n}})
+	}
+	found, err := all.RequestWith(within(t), client(t, b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, topic := range found.Topics {
+		if p := topic.Partitions[0]; p.ErrorCode != 0 {
+			t.Errorf("producers of partition %d of %s: %v", p.Partition, topic.Topic, kerr.ErrorForCode(p.ErrorCode))
+		}
+	}
 	marked, err := adm.WriteTxnMarkers(within(t), kadm.TxnMarkers{
 		ProducerID: d.ProducerID, ProducerEpoch: d.ProducerEpoch, Topics: kadm.TopicsSet{"t": {0: {}}},
 	})
