@@ -4,7 +4,7 @@ package clients
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"os/exec"
 	"testing"
 	"time"
@@ -166,15 +166,21 @@ func (c confluent) transactOne(ctx context.Context, p *kafka.Producer, meta *kaf
 		return err
 	}
 	at := kafka.TopicPartition{Topic: &topic, Partition: 0}
-	if err := p.Produce(&kafka.Message{TopicPartition: at, Value: []byte(txn.Value)}, nil); err != nil {
+	delivered := make(chan kafka.Event, 1) // an abort drops what is not sent yet
+	if err := p.Produce(&kafka.Message{TopicPartition: at, Value: []byte(txn.Value)}, delivered); err != nil {
 		return err
+	}
+	select {
+	case e := <-delivered:
+		if m, ok := e.(*kafka.Message); !ok || m.TopicPartition.Error != nil {
+			return fmt.Errorf("delivery: %v", e)
+		}
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	at.Offset = kafka.Offset(txn.At)
 	if err := p.SendOffsetsToTransaction(ctx, []kafka.TopicPartition{at}, meta); err != nil {
 		return err
-	}
-	if p.Flush(30_000) > 0 { // an abort drops what is not sent yet
-		return errors.New("records were not sent within 30 s")
 	}
 	if txn.Commit {
 		return p.CommitTransaction(ctx)
