@@ -17,6 +17,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
+const transactionsTool = "org.apache.kafka.tools.TransactionsCommand"
+
 // TestKafkaTools runs the classes behind Kafka's scripts the way their users do.
 func TestKafkaTools(t *testing.T) {
 	needNode(t)
@@ -45,11 +47,17 @@ func TestKafkaTools(t *testing.T) {
 		{"kafka-log-dirs", "", "org.apache.kafka.tools.LogDirsCommand", []string{"--describe", "--topic-list", topic}, regexp.QuoteMeta(topic) + `-3`},
 		{"kafka-cluster", "", "org.apache.kafka.tools.ClusterTool", []string{"cluster-id"}, "Cluster ID: "},
 		{"kafka-broker-api-versions", "", "org.apache.kafka.tools.BrokerApiVersionsCommand", nil, `Produce\(0\): 0 to 13`},
+		{"kafka-transactions list", "", transactionsTool, []string{"list"}, `^TransactionalId\s`},
+		{"kafka-transactions find-hanging", "", transactionsTool, []string{"find-hanging", "--broker-id", "1"}, `^Topic\s.*\n$`},
 		{"kafka-topics delete", "", "org.apache.kafka.tools.TopicCommand", []string{"--delete", "--topic", topic}, `^\s*$`},
 	}
 	for _, s := range steps {
 		t.Run(strings.ReplaceAll(s.name, " ", "-"), func(t *testing.T) {
-			out, err := tool(t, s.stdin, s.class, append(slices.Clone(s.args), "--bootstrap-server", node.seed)...)
+			args := append(slices.Clone(s.args), "--bootstrap-server", node.seed)
+			if s.class == transactionsTool { // it wants its own words last
+				args = append([]string{"--bootstrap-server", node.seed}, s.args...)
+			}
+			out, err := tool(t, s.stdin, s.class, args...)
 			if err != nil || !regexp.MustCompile(s.want).MatchString(out) {
 				t.Errorf("%v\n%s\nwant a match of %s", err, out, s.want)
 			}
