@@ -46,6 +46,10 @@ type Config struct {
 	// nobody counts here, and who asks for it is told that the hits are committed.
 	Counted func(ctx context.Context, offsets map[int32]int64) error
 
+	// Highest returns the highest sequence of a source that is counted in a partition of Topic, 0 when that is not known. An import leaves out the
+	// lines that it says are counted. nil: every line is written, and counting drops the repeats.
+	Highest func(partition int32, source string) (uint64, error)
+
 	Now      func() time.Time
 	Log      *slog.Logger
 	Registry prometheus.Registerer // nil: metrics are kept but not registered

@@ -29,6 +29,10 @@ type ImportRequest struct {
 	Body io.Reader // plain text or compressed
 	// Zone is that of times whose zone the log does not tell, as in HAProxy's; nil is UTC.
 	Zone *time.Location
+	// Check has everything read and nothing written: the result says what an import would do.
+	Check bool
+	// From is the Next of the import that ended right before the first line of Body; empty where Body begins with the first line of its file.
+	From string
 	// Pace, which may be nil, is called by the calling goroutine after each some thousand lines, with the offsets of ImportResult so far. The
 	// import goes on when it returns: it may wait, so that history does not run away from who reads it.
 	Pace func(ctx context.Context, offsets map[int32]int64)
@@ -38,6 +42,7 @@ type ImportRequest struct {
 type ImportCounts struct {
 	Lines    int64 `json:"lines"`
 	Accepted int64 `json:"accepted"`
+	Before   int64 `json:"before"` // lines that were imported before
 	Rejected int64 `json:"rejected"`
 }
 
@@ -50,11 +55,15 @@ type ImportExample struct {
 // ImportResult says what became of a file.
 type ImportResult struct {
 	ImportCounts
-	Humans    int64 // accepted lines of people
-	Bots      int64 // accepted lines of bots
-	NoVisitor int64 // accepted lines without client and agent: hits, but of no visitor
+	Humans    int64            // accepted lines of people
+	Bots      int64            // accepted lines of bots
+	NoVisitor int64            // accepted lines without client and agent: hits, but of no visitor
+	FirstMs   int64            // time of the earliest accepted line, Unix milliseconds; 0 when there is none
+	LastMs    int64            // of the latest one
+	Formats   map[string]int64 // lines that were read as one of a format, accepted ones and those from before
 	Reasons   map[string]int64
 	Examples  []ImportExample
+	Next      string          // for ImportRequest.From of the lines that come behind these in the file
 	Offsets   map[int32]int64 // per partition of the topic, the offset behind the last record of this import
 }
 
@@ -62,7 +71,7 @@ type ImportResult struct {
 // the calling goroutine.
 //
 // A line has the same identity whenever the file, or a longer version of it, is imported into the same site, so importing again counts
-// nothing twice. After an error the result holds the lines that were read; the last ones may not be committed. Importing the file again goes
+// nothing twice: lines that are known to be counted are not written again, and where that is not known counting drops the repeats. After an error the result holds the lines that were read; the last ones may not be committed. Importing the file again goes
 // on from there.
 func (i *Ingest) Import(ctx context.Context, request ImportRequest, progress func(ImportCounts)) (ImportResult, error) {
 	t, err := i.newIntake(sourceImport)
@@ -75,13 +84,20 @@ func (i *Ingest) Import(ctx context.Context, request ImportRequest, progress fun
 	}
 	defer lines.Close()
 	im := &importing{intake: t, site: request.Site, zone: request.Zone, lines: lines, fingerprint: newFingerprint(t.state, request.Site.ID), progress: progress, pace: request.Pace,
-		failures: make([]uint64, len(t.parts)), examples: map[string]int{}}
+		check: request.Check, failures: make([]uint64, len(t.parts)), counted: make([]uint64, len(t.parts)), examples: map[string]int{}}
+	if request.From != "" {
+		if err := im.goOn(request.From); err != nil {
+			return ImportResult{}, err
+		}
+	}
+	im.began = im.number
 	for number, p := range t.parts {
 		im.failures[number] = p.seen()
 	}
-	im.result.Reasons = map[string]int64{}
+	im.result.Reasons, im.result.Formats = map[string]int64{}, map[string]int64{}
 	im.result.Offsets = map[int32]int64{}
 	err = im.run(ctx)
+	im.result.Next = im.place()
 	return im.result, err
 }
 
@@ -93,6 +109,12 @@ type importing struct {
 	lines       *importer.Reader
 	parser      importer.Parser
 	fingerprint *fingerprint
+	check       bool
+	began       int64    // lines of the file before the first of this import
+	number      int64    // lines of the file so far
+	counted     []uint64 // per partition, the highest line of asked that is counted
+	asked       string   // source that counted is of
+	reached     uint64   // highest of counted
 	failures    []uint64
 	progress    func(ImportCounts)
 	pace        func(context.Context, map[int32]int64)
@@ -130,7 +152,7 @@ func (im *importing) run(ctx context.Context) error {
 }
 
 func (im *importing) stopped(err error) error {
-	return fmt.Errorf("import stopped after line %d; import the file again to go on, no line is counted twice: %w", im.result.Lines, err)
+	return fmt.Errorf("import stopped after line %d; import the file again to go on, no line is counted twice: %w", im.began+im.result.Lines, err)
 }
 
 // chunk takes some lines. It reports whether there are more.
@@ -157,6 +179,8 @@ func (im *importing) chunk(ctx context.Context) (more bool, err error) {
 // take takes one line. An error is one of the way to the log; what is wrong with the line is counted.
 func (im *importing) take(ctx context.Context, line []byte, number int64, tooLong bool) error {
 	im.result.Lines++
+	number += im.began
+	im.number = number
 	source := im.fingerprint.source
 	if trimmed := bytes.TrimRight(line, " \t\r"); len(trimmed) > 0 && trimmed[0] != '#' {
 		source = im.fingerprint.next(trimmed)
@@ -164,6 +188,9 @@ func (im *importing) take(ctx context.Context, line []byte, number int64, tooLon
 	if tooLong {
 		im.reject(number, &importer.Bad{Reason: importer.TooLong, Detail: fmt.Sprintf("more than %d bytes", im.i.cfg.LineBytes)})
 		return nil
+	}
+	if err := im.ask(source); err != nil {
+		return err
 	}
 	var l importer.Line
 	if err := im.parser.Parse(line, &l); err != nil {
@@ -181,14 +208,30 @@ func (im *importing) take(ctx context.Context, line []byte, number int64, tooLon
 		im.reject(number, &importer.Bad{Reason: importer.TooEarly, Detail: time.UnixMilli(l.TimeMs).UTC().Format(time.RFC3339)})
 		return nil
 	}
+	a := noAgent
+	if l.HasAgent {
+		a = im.i.agents.get(l.Agent)
+	}
+	who := whoOf(&l, a)
+	im.result.Formats[l.Format]++
+	if im.before(who, uint64(number)) {
+		im.result.Before++
+		return nil
+	}
 	var h hit.Hit
-	who := im.hitOf(&l, &h)
+	im.fill(&l, &h, who, a)
 	h.ID = hit.ID{Source: source, Seq: uint64(number)}
-	if err := im.putPatiently(ctx, &h, who); err != nil {
-		im.result.Lines--
-		return im.stopped(err)
+	if !im.check {
+		if err := im.putPatiently(ctx, &h, who); err != nil {
+			im.result.Lines--
+			return im.stopped(err)
+		}
 	}
 	im.result.Accepted++
+	if im.result.FirstMs == 0 || h.TimeMs < im.result.FirstMs {
+		im.result.FirstMs = h.TimeMs
+	}
+	im.result.LastMs = max(im.result.LastMs, h.TimeMs)
 	if h.Bot {
 		im.result.Bots++
 	} else {
@@ -203,18 +246,41 @@ func (im *importing) take(ctx context.Context, line []byte, number int64, tooLon
 // earliestMs is the first moment that a line may have; the web is not older.
 const earliestMs = 631152000000 // 1990-01-01
 
-// hitOf turns a line into a hit and returns who made it.
-func (im *importing) hitOf(l *importer.Line, h *hit.Hit) visitor.Who {
-	a := noAgent
-	if l.HasAgent {
-		a = im.i.agents.get(l.Agent)
+// ask learns which lines of a source are counted.
+func (im *importing) ask(source string) error {
+	if source == im.asked || im.i.cfg.Highest == nil {
+		return nil
 	}
+	im.asked, im.reached = source, 0
+	for number := range im.counted {
+		seq, err := im.i.cfg.Highest(int32(number), source)
+		if err != nil {
+			return fmt.Errorf("look up which lines were imported before: %w", err)
+		}
+		im.counted[number] = seq
+		im.reached = max(im.reached, seq)
+	}
+	return nil
+}
+
+// before reports whether a line is known to be counted.
+func (im *importing) before(who visitor.Who, number uint64) bool {
+	return number <= im.reached && number <= im.counted[visitor.Partition(im.state.RouteKey, im.site.ID, who, int32(len(im.parts)))]
+}
+
+// whoOf says who made a request.
+func whoOf(l *importer.Line, a *agent) visitor.Who {
 	who := visitor.Who{Agent: a.sum}
 	if addr, ok := clientip.Parse(view(l.Client)); ok {
 		who.Addr = addr
 	} else {
 		who.Name = view(l.Client)
 	}
+	return who
+}
+
+// fill turns a line into a hit.
+func (im *importing) fill(l *importer.Line, h *hit.Hit, who visitor.Who, a *agent) {
 	h.TimeMs, h.Status = l.TimeMs, l.Status
 	h.Host = pageurl.Host(view(l.Host))
 	h.Kind = hit.Request
@@ -230,7 +296,6 @@ func (im *importing) hitOf(l *importer.Line, h *hit.Hit) visitor.Who {
 	}
 	from := im.referrer(view(l.Referrer))
 	im.describe(h, im.site, who, a, from.set(h, ""))
-	return who
 }
 
 // putPatiently queues a hit, and waits while the queue is full.
@@ -286,7 +351,9 @@ func (im *importing) reject(number int64, err error) {
 	if im.examples[reason] <= perReason && len(im.result.Examples) < importExamples {
 		im.result.Examples = append(im.result.Examples, ImportExample{number, err.Error()})
 	}
-	im.i.lost(im.site.ID, reasonBadLine, 1)
+	if !im.check && uint64(number) > im.reached { // else the import before has counted it
+		im.i.lost(im.site.ID, reasonBadLine, 1)
+	}
 }
 
 // finish moves the numbers into the metrics.

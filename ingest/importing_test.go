@@ -4,7 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,6 +17,7 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzip"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/weir-analytics/weir/ingest/hit"
 )
@@ -30,6 +34,15 @@ func (f *fixture) importText(t testing.TB, text string) ImportResult {
 func (f *fixture) importInto(site uint32, text string) (ImportResult, error) {
 	s := f.cfg.Sites.State()
 	return f.Import(context.Background(), ImportRequest{Site: s.Sites[site], Body: strings.NewReader(text)}, nil)
+}
+
+// refused returns the counter of a reason.
+func (f *fixture) refused(why reason) float64 {
+	var m dto.Metric
+	if err := f.metrics.dropped[why].Write(&m); err != nil {
+		panic(err)
+	}
+	return m.GetCounter().GetValue()
 }
 
 func logFile(t testing.TB, name string) string {
@@ -320,6 +333,120 @@ func TestAGrownFileCountsEachLineOnce(t *testing.T) {
 	f.importText(t, zipped.String())
 	if got := uniqueHits(f.log); got != 5001 {
 		t.Errorf("compressed: got %d hits, want 5001", got)
+	}
+}
+
+// countedIn answers as counting does, from the records of a log.
+func countedIn(log **memoryLog) func(partition int32, source string) (uint64, error) {
+	return func(partition int32, source string) (uint64, error) {
+		l := *log
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		var high uint64
+		for _, h := range l.parts[partition] {
+			if h.ID.Source == source {
+				high = max(high, h.ID.Seq)
+			}
+		}
+		return high, nil
+	}
+}
+
+func TestLinesThatWereImportedBeforeAreNotWrittenAgain(t *testing.T) {
+	var log *memoryLog
+	f := start(t, func(c *Config) { c.Highest = countedIn(&log) })
+	log = f.log
+	bad := "no log line\n"
+	for _, step := range []struct {
+		text                       string
+		accepted, before, rejected int64
+	}{
+		{logLines(0, 600) + bad + logLines(600, 687), 687, 0, 1},
+		{logLines(0, 600) + bad + logLines(600, 687), 0, 687, 1},
+		{logLines(0, 600) + bad + logLines(600, 2000), 1313, 687, 1},
+		{logLines(0, 3), 0, 3, 0},
+		{logLines(0, 1) + logLines(3000, 3010), 10, 1, 0},
+	} {
+		had := len(f.log.hits())
+		result := f.importText(t, step.text)
+		want := ImportCounts{Lines: step.accepted + step.before + step.rejected, Accepted: step.accepted, Before: step.before, Rejected: step.rejected}
+		if result.ImportCounts != want || result.Humans != step.accepted || int64(len(f.log.hits())-had) != step.accepted {
+			t.Errorf("got %+v, %d written, want %+v", result, len(f.log.hits())-had, want)
+		}
+	}
+	if n := f.refused(reasonBadLine); n != 1 {
+		t.Errorf("one line that was sent three times is counted as refused %v times", n)
+	}
+}
+
+// TestAnImportGoesOnWhereAnotherEnded: lines that are sent in pieces have the identities that they have in the whole file, whatever the format's
+// header said.
+func TestAnImportGoesOnWhereAnotherEnded(t *testing.T) {
+	header := "#Date: 2026-02-03 00:00:00\n#Fields: time c-ip cs-method cs-uri-stem sc-status\n"
+	var w3c strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&w3c, "00:00:%02d 81.2.69.%d GET /page%d 200\n", i%60, i, i)
+	}
+	for name, text := range map[string]string{"combined": logLines(0, 300), "W3C": header + w3c.String()} {
+		whole := start(t, nil)
+		whole.importText(t, text)
+		var log *memoryLog
+		f := start(t, func(c *Config) { c.Highest = countedIn(&log) })
+		log = f.log
+		var sent []string
+		for line := range strings.Lines(text) {
+			sent = append(sent, line)
+		}
+		next, accepted := "", int64(0)
+		for i, size := 0, 1; i < len(sent); i, size = i+size, size+3 {
+			piece := strings.Join(sent[i:min(i+size, len(sent))], "")
+			result, err := f.Import(t.Context(), ImportRequest{Site: f.cfg.Sites.State().Sites[1], Body: strings.NewReader(piece), From: next}, nil)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			next, accepted = result.Next, accepted+result.Accepted
+		}
+		ids := func(log *memoryLog) map[hit.ID]string {
+			got := map[hit.ID]string{}
+			for _, h := range log.hits() {
+				got[h.ID] = h.Path
+			}
+			return got
+		}
+		if got, want := ids(f.log), ids(whole.log); !maps.Equal(got, want) {
+			t.Errorf("%s: got %d identities, want %d, or others", name, len(got), len(want))
+		}
+		if result := f.importText(t, text); result.Before != accepted || result.Accepted != 0 {
+			t.Errorf("%s: the whole file afterwards: %+v", name, result.ImportCounts)
+		}
+	}
+}
+
+func TestAPlaceThatNobodyGaveIsRefused(t *testing.T) {
+	f := start(t, nil)
+	for _, from := range []string{"x", "!", "e30", base64.RawURLEncoding.EncodeToString([]byte(`{"v":1,"n":-1,"l":0,"s":"AAAAAAAAAAAAAAAAAAAAAA=="}`)),
+		base64.RawURLEncoding.EncodeToString([]byte(`{"v":1,"n":5,"l":5,"s":"AAAAAAAAAAAAAAAAAAAAAA==","f":"zz"}`))} {
+		_, err := f.Import(t.Context(), ImportRequest{Site: f.cfg.Sites.State().Sites[1], Body: strings.NewReader(logLines(0, 2)), From: from}, nil)
+		if !errors.Is(err, ErrBadPlace) || len(f.log.hits()) != 0 {
+			t.Errorf("%q: %v", from, err)
+		}
+	}
+}
+
+func TestACheckWritesNothingAndSaysWhatWouldBeCounted(t *testing.T) {
+	var log *memoryLog
+	f := start(t, func(c *Config) { c.Highest = countedIn(&log) })
+	log = f.log
+	f.importText(t, logLines(0, 10))
+	result, err := f.Import(t.Context(), ImportRequest{Site: f.cfg.Sites.State().Sites[1], Body: strings.NewReader(logLines(0, 30) + "bad\n"), Check: true}, nil)
+	if err != nil || result.ImportCounts != (ImportCounts{31, 20, 10, 1}) || result.Humans != 20 || result.Formats["combined"] != 30 {
+		t.Errorf("got %+v, %v", result, err)
+	}
+	if first, last := time.UnixMilli(result.FirstMs).UTC(), time.UnixMilli(result.LastMs).UTC(); first.Second() != 10 || last.Second() != 29 {
+		t.Errorf("from %s to %s", first, last)
+	}
+	if len(f.log.hits()) != 10 || f.refused(reasonBadLine) != 0 {
+		t.Errorf("%d hits, %v refused", len(f.log.hits()), f.refused(reasonBadLine))
 	}
 }
 

@@ -202,6 +202,17 @@ func findTopics(ctx context.Context, admin *kadm.Client) (ids map[string][16]byt
 	return ids, int32(len(topics[TopicEvents].Partitions)), nil
 }
 
+// Highest returns the highest sequence of a source that this node has counted in a partition of events, 0 when it knows of none: another node
+// may count the partition. A hit with this sequence or a lower one is a repeat.
+func (r *Rollup) Highest(partition int32, source string) (uint64, error) {
+	return r.table.Identities().Highest(partition, source)
+}
+
+// CatchUp returns when every event that was committed a moment ago is in the counts of minutes, or when ctx ends.
+func (r *Rollup) CatchUp(ctx context.Context) error {
+	return r.WaitForMinutes(ctx, r.ends.get(ctx).offsets)
+}
+
 // WaitFor returns when every event before the given offset of each partition of events is in the counts of every length of windows.
 func (r *Rollup) WaitFor(ctx context.Context, offsets map[int32]int64) error {
 	return r.waitFor(ctx, offsets, zone.Minute, zone.Hour, zone.Day)

@@ -18,7 +18,7 @@ func TestImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	want := `{"done":true,"lines":3,"accepted":2,"rejected":1,"humans":2,"bots":0,"reasons":{"not a log line":1},"examples":[{"line":2,"error":"not a log line"}]}` + "\n"
+	want := `{"done":true,"lines":3,"accepted":2,"before":0,"rejected":1,"humans":2,"bots":0,"reasons":{"not a log line":1},"examples":[{"line":2,"error":"not a log line"}]}` + "\n"
 	got, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != 200 || string(got) != want || resp.Header.Get("Content-Type") != "application/x-ndjson" {
 		t.Errorf("%d %s %v, want %s", resp.StatusCode, got, err, want)

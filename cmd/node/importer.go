@@ -2,12 +2,14 @@ package node
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"time"
 
 	"github.com/weir-analytics/weir/ingest"
 	"github.com/weir-analytics/weir/rollup"
 	"github.com/weir-analytics/weir/web"
+	"github.com/weir-analytics/weir/web/reply"
 )
 
 // importer lets web hand log files to ingest. It implements web.Importer.
@@ -17,15 +19,28 @@ type importer struct {
 }
 
 func (i importer) Import(ctx context.Context, in web.ImportRequest, progress func(web.ImportCounts)) (web.ImportResult, error) {
+	late, cancel := context.WithTimeout(ctx, catchUpMost)
+	_ = i.rollup.CatchUp(late) // so that an import right before is known; where that fails counting drops the repeats
+	cancel()
 	p := pacer{wait: i.rollup.WaitForMinutes}
-	r, err := i.ingest.Import(ctx, ingest.ImportRequest{Site: in.Site, Body: in.Body, Pace: p.pace},
+	r, err := i.ingest.Import(ctx, ingest.ImportRequest{Site: in.Site, Body: in.Body, Zone: in.Zone, Check: in.Check, From: in.From, Pace: p.pace},
 		func(c ingest.ImportCounts) { progress(web.ImportCounts(c)) })
-	result := web.ImportResult{ImportCounts: web.ImportCounts(r.ImportCounts), Humans: r.Humans, Bots: r.Bots, Reasons: r.Reasons, Offsets: r.Offsets}
+	if errors.Is(err, ingest.ErrBadPlace) {
+		err = reply.Invalid("from", "from: %s; leave it away and send the file from its first line", err)
+	}
+	result := web.ImportResult{ImportCounts: web.ImportCounts(r.ImportCounts), Humans: r.Humans, Bots: r.Bots, Formats: r.Formats, Reasons: r.Reasons,
+		Next: r.Next, Offsets: r.Offsets}
+	if r.FirstMs != 0 {
+		result.First, result.Last = time.UnixMilli(r.FirstMs).UTC(), time.UnixMilli(r.LastMs).UTC()
+	}
 	for _, e := range r.Examples {
 		result.Examples = append(result.Examples, web.ImportExample(e))
 	}
 	return result, err
 }
+
+// catchUpMost is how long an import waits at its begin for counting, which tells it what was imported before.
+const catchUpMost = 10 * time.Second
 
 // How far an import may be ahead of counting. What happens now lies behind it in the same partitions, so this is about how late that is
 // seen. Lines that share minutes are counted as fast as they come; where each line touches a minute of its own the import is held back.

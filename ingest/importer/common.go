@@ -35,19 +35,27 @@ func (p *Parser) parseCommon(line []byte, at int, into *Line) error {
 	if !ok {
 		return bad(BadStatus, "%s", quote(rest))
 	}
-	return p.parseQuoted(rest, into)
+	err := p.parseQuoted(rest, into)
+	into.Format = "common"
+	if into.HasAgent {
+		into.Format = "combined"
+	}
+	return err
 }
 
 // parseOther reads lines of other formats that have such a time too. front stands before it, rest behind.
 func (p *Parser) parseOther(front, rest []byte, into *Line) error {
 	into.Client, into.Host = nil, nil
 	if ok, err := p.parseHAProxy(front, rest, into); ok {
+		into.Format = "HAProxy"
 		return err
 	}
 	if ok, err := p.parseS3(front, rest, into); ok {
+		into.Format = "Amazon S3"
 		return err
 	}
 	if ok, err := p.parseProxyManager(rest, into); ok {
+		into.Format = "Nginx Proxy Manager"
 		return err
 	}
 	return bad(BadRequest, "%s", quote(rest))

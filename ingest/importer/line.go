@@ -12,8 +12,9 @@ type Line struct {
 	Status   int    // 0 when the log has none
 	Referrer []byte
 	Agent    []byte
-	HasAgent bool // the log has a field for the agent, if empty
-	Local    bool // TimeMs is a time of day whose zone the log does not tell, taken for UTC
+	HasAgent bool   // the log has a field for the agent, if empty
+	Format   string // name of the format, for reports
+	Local    bool   // TimeMs is a time of day whose zone the log does not tell, taken for UTC
 }
 
 // Parser parses the lines of one log, in order. It keeps buffers, and what the log's header says, so one goroutine uses it. The zero
@@ -23,6 +24,8 @@ type Parser struct {
 	tokens    [][]byte   // room for the fields of a line
 	fields    []w3cField // of the lines that follow; nil when no header said so
 	day       string     // of the lines that follow, where they do not say
+
+	fieldsLine string // that said fields
 }
 
 // Parse reads one line without its end. An error is a *Bad.
@@ -38,9 +41,11 @@ func (p *Parser) Parse(line []byte, into *Line) error {
 		return &Bad{Reason: Comment}
 	}
 	if looksW3C(line) || p.fields != nil && line[0] != '{' && timeAt(line) < 0 {
+		into.Format = "W3C extended"
 		return p.parseW3C(line, into)
 	}
 	if ok, err := p.parseBalancer(line, into); ok {
+		into.Format = "Amazon load balancer"
 		return err
 	}
 	open := bytes.IndexByte(line, '{')
@@ -48,12 +53,15 @@ func (p *Parser) Parse(line []byte, into *Line) error {
 		return p.parseCommon(line, at, into)
 	}
 	if ok, err := p.parseEnvoy(line, into); ok {
+		into.Format = "Envoy"
 		return err
 	}
 	if open >= 0 {
+		into.Format = "JSON"
 		return p.parseJSON(line[open:], open, into)
 	}
 	if ok, err := p.parseZoraxy(line, into); ok {
+		into.Format = "Zoraxy"
 		return err
 	}
 	if at := bytes.IndexByte(line, '['); at >= 0 && bytes.Contains(line[at:], []byte("HTTP/")) {

@@ -67,12 +67,30 @@ func (p *Parser) directive(line []byte) {
 		}
 		if known >= 3 { // else a comment of some other kind
 			p.fields = fields
+			p.fieldsLine = ""
+			if len(line) <= maxHeader {
+				p.fieldsLine = string(line)
+			}
 		}
 	case "#date":
 		if day := bytes.TrimSpace(value); len(day) >= 10 && isDay(day[:10]) {
 			p.day = string(day[:10])
 		}
 	}
+}
+
+// maxHeader bounds a header line that Header gives out, in bytes; the longest #Fields of IIS has about 400.
+const maxHeader = 4 << 10
+
+// Header returns lines that bring a fresh Parser to what the header of the log said so far.
+func (p *Parser) Header() (lines []string) {
+	if p.fieldsLine != "" {
+		lines = append(lines, p.fieldsLine)
+	}
+	if p.day != "" {
+		lines = append(lines, "#Date: "+p.day)
+	}
+	return lines
 }
 
 // isDay reports whether text is a day such as 2013-07-28.

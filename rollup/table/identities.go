@@ -76,6 +76,19 @@ func addIDs(saved *tally.Saved, hour int64, n int, ids []byte) {
 	}
 }
 
+// Highest returns the highest sequence of a source that is counted in a partition, 0 when none is.
+func (s Identities) Highest(partition int32, source string) (uint64, error) {
+	value, err := s.t.get(append(identityPrefix(partition, 's'), source...))
+	if err != nil || value == nil {
+		return 0, err
+	}
+	seq, n := binary.Uvarint(value)
+	if n <= 0 {
+		return 0, fmt.Errorf("%w: source %q of partition %d", ErrDamaged, source, partition)
+	}
+	return seq, nil
+}
+
 // Save implements tally.Store.
 func (s Identities) Save(partition int32, change tally.Change) error {
 	batch := s.t.db.NewBatch()

@@ -34,14 +34,18 @@ type Importer interface {
 
 // ImportRequest is one file.
 type ImportRequest struct {
-	Site state.Site
-	Body io.Reader // plain or compressed; reading it fails when the client is silent for too long
+	Site  state.Site
+	Body  io.Reader      // plain or compressed; reading it fails when the client is silent for too long
+	Check bool           // write nothing, only say what would be counted
+	From  string         // ImportResult.Next of the import of the lines before in the same file, or ""
+	Zone  *time.Location // of times whose zone the log does not tell; nil is UTC
 }
 
 // ImportCounts says how far an import is.
 type ImportCounts struct {
 	Lines    int64 `json:"lines"`
 	Accepted int64 `json:"accepted"`
+	Before   int64 `json:"before"` // lines that were imported before
 	Rejected int64 `json:"rejected"`
 }
 
@@ -49,8 +53,11 @@ type ImportCounts struct {
 type ImportResult struct {
 	ImportCounts
 	Humans, Bots int64
+	First, Last  time.Time        // of the accepted lines; zero when there is none
+	Formats      map[string]int64 // lines by their format
 	Reasons      map[string]int64 // of the rejected lines
 	Examples     []ImportExample  // a few rejected lines
+	Next         string           // where to go on in the same file
 	Offsets      map[int32]int64  // per partition of topic events, the offset after the last record of the import
 }
 
@@ -66,8 +73,12 @@ type lastLine struct {
 	ImportCounts
 	Humans   int64            `json:"humans"`
 	Bots     int64            `json:"bots"`
+	First    time.Time        `json:"first,omitzero"`
+	Last     time.Time        `json:"last,omitzero"`
+	Formats  map[string]int64 `json:"formats,omitempty"`
 	Reasons  map[string]int64 `json:"reasons"`
 	Examples []ImportExample  `json:"examples"`
+	Next     string           `json:"next,omitempty"`
 }
 
 // failedLine is the line that ends an import that did not.
@@ -96,8 +107,8 @@ func (a *Admin) Import(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 
 	out, began := newLines(w), time.Now()
-	result, err := a.importer.Import(ctx, ImportRequest{Site: options.site, Body: body}, out.progress)
-	if err == nil && options.wait {
+	result, err := a.importer.Import(ctx, ImportRequest{Site: options.site, Body: body, Check: options.check, From: options.from, Zone: options.zone}, out.progress)
+	if err == nil && options.wait && !options.check {
 		err = a.waitForCounts(ctx, result, out)
 	}
 	log := a.log.With("site", options.site.Name, "file", options.file, "lines", result.Lines, "accepted", result.Accepted, "rejected", result.Rejected, "took", time.Since(began))
@@ -106,9 +117,16 @@ func (a *Admin) Import(w http.ResponseWriter, r *http.Request) {
 		a.importFailed(ctx, r, out, result.ImportCounts, err)
 		return
 	}
-	log.Info("a log was imported")
-	out.write(lastLine{Done: true, ImportCounts: result.ImportCounts, Humans: result.Humans, Bots: result.Bots,
-		Reasons: orEmpty(result.Reasons), Examples: append([]ImportExample{}, result.Examples...)})
+	switch {
+	case options.check:
+		log.Info("a log was checked, nothing was imported")
+	case options.from != "":
+		log.Debug("more of a log was imported") // one that is followed sends some lines each second
+	default:
+		log.Info("a log was imported", "before", result.Before)
+	}
+	out.write(lastLine{Done: true, ImportCounts: result.ImportCounts, Humans: result.Humans, Bots: result.Bots, First: result.First, Last: result.Last,
+		Formats: result.Formats, Reasons: orEmpty(result.Reasons), Examples: append([]ImportExample{}, result.Examples...), Next: result.Next})
 }
 
 // importFailed answers an error, on the last line when the status went out with the first. Whoever may import is told the whole error: most
@@ -146,9 +164,12 @@ func (a *Admin) waitForCounts(ctx context.Context, result ImportResult, out *lin
 
 // importOptions are the parameters of an import.
 type importOptions struct {
-	site state.Site
-	file string // for the log of this node
-	wait bool   // answer once everything is in the counts
+	site  state.Site
+	file  string // for the log of this node
+	wait  bool   // answer once everything is in the counts
+	check bool   // write nothing
+	from  string
+	zone  *time.Location
 }
 
 func (a *Admin) importOptions(r *http.Request) (importOptions, error) {
@@ -157,14 +178,23 @@ func (a *Admin) importOptions(r *http.Request) (importOptions, error) {
 		return importOptions{}, err
 	}
 	query := r.URL.Query()
-	file, wait := query.Get("file"), query.Get("wait")
+	file, wait, check, zone := query.Get("file"), query.Get("wait"), query.Get("check"), query.Get("zone")
 	if len(file) > maxImportName {
 		return importOptions{}, reply.Invalid("file", "file has %d bytes, want at most %d", len(file), maxImportName)
 	}
 	if wait != "" && wait != "0" && wait != "1" {
 		return importOptions{}, reply.Invalid("wait", "wait is %.80q, want 0 or 1", wait)
 	}
-	return importOptions{site: site, file: file, wait: wait == "1"}, nil
+	if check != "" && check != "0" && check != "1" {
+		return importOptions{}, reply.Invalid("check", "check is %.80q, want 0 or 1", check)
+	}
+	options := importOptions{site: site, file: file, wait: wait == "1", check: check == "1", from: query.Get("from")}
+	if zone != "" {
+		if options.zone, err = time.LoadLocation(zone); err != nil {
+			return importOptions{}, reply.Invalid("zone", "zone is %.80q, want the name of a time zone such as Europe/Berlin", zone)
+		}
+	}
+	return options, nil
 }
 
 // untilStop returns a context that also ends when the node stops, and then ends the reading of body.
