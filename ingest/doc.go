@@ -3,8 +3,8 @@
 //
 // A request is bounded in size, taken apart by a dialect (ingest/dialect), and becomes hits (ingest/hit). The address of the visitor ends
 // here: it is turned into a visitor id, a partition and a place, and is neither stored nor logged. Every hit is encoded into the batch that
-// its partition is filling. While one batch of a partition is being committed the next one fills, so batches grow with the load and
-// nobody waits for a timer.
+// its partition is filling. While one batch of a partition is being committed the next one fills, and few partitions write at a time
+// (turns.go), so batches grow with the load; whoever comes alone is written at once.
 //
 // Invariants:
 //   - An answer of 202 means that the hit is committed. An error says whether it is certainly not written or whether that is unknown.

@@ -16,9 +16,12 @@ type partition struct {
 	number int32
 	wake   chan struct{} // capacity 1: a token means that there may be something to write
 
-	space  recordSpace // of the run loop
-	said   time.Time   // when refused hits were logged last; of the run loop
-	unsaid int         // hits refused since
+	space  recordSpace   // of the run loop
+	timer  *time.Timer   // of the run loop, for waiting for a turn
+	held   bool          // a turn is held; of the run loop
+	took   time.Duration // the last append; of the run loop
+	said   time.Time     // when refused hits were logged last; of the run loop
+	unsaid int           // hits refused since
 
 	mu       sync.Mutex
 	full     []*batch // closed to new hits, in order
@@ -106,6 +109,25 @@ func (p *partition) take() *batch {
 	return b
 }
 
+// waiting reports whether there is something to write.
+func (p *partition) waiting() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.full) > 0 || p.filling != nil
+}
+
+// takeTurn waits until few other partitions write. Where appends take longer than that may last, they are what hits wait for and batches grow
+// by themselves.
+func (p *partition) takeTurn() { p.held = p.took < turnWait && p.q.turns.take(p.timer) }
+
+// giveTurnBack lets another partition write.
+func (p *partition) giveTurnBack() {
+	if p.held {
+		p.q.turns.giveBack()
+		p.held = false
+	}
+}
+
 // closeIfEmpty ends the taking of hits when none is left, and reports whether it did.
 func (p *partition) closeIfEmpty() bool {
 	p.mu.Lock()
@@ -116,13 +138,16 @@ func (p *partition) closeIfEmpty() bool {
 
 // run writes batches until stop is closed and nothing is left, or ctx ends.
 func (p *partition) run(ctx context.Context, stop <-chan struct{}) {
+	p.timer = time.NewTimer(turnWait)
+	p.timer.Stop()
 	for {
-		// Whoever is ready to run now goes first: requests that came together get into one batch, which costs them together what each of
-		// them would cost alone. Where nobody is ready this is nothing.
-		runtime.Gosched()
-		for b := p.take(); b != nil; b = p.take() {
-			p.write(ctx, b)
+		for p.waiting() {
+			p.takeTurn()
+			// Whoever is ready to run now goes first: requests that came together get into one batch, which costs them together what each of
+			// them would cost alone. Where nobody is ready this is nothing.
 			runtime.Gosched()
+			p.write(ctx, p.take())
+			p.giveTurnBack()
 		}
 		select {
 		case <-p.wake:
@@ -140,9 +165,10 @@ func (p *partition) write(ctx context.Context, b *batch) {
 	p.count(b)
 	begin := time.Now()
 	base, err := p.append(ctx, records)
+	p.took = time.Since(begin)
 	if err == nil {
 		b.part, b.next = p.number, base+int64(len(records))
-		p.q.metrics.committed(len(records), time.Since(begin))
+		p.q.metrics.committed(len(records), p.took)
 		p.finish(b, nil)
 		return
 	}
@@ -189,6 +215,7 @@ func (p *partition) append(ctx context.Context, records []Record) (base int64, e
 		} else if time.Since(refused) > settleFor {
 			return 0, errors.Join(ErrOutcomeUnknown, err)
 		}
+		p.giveTurnBack()
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:

@@ -24,6 +24,7 @@ type queue struct {
 	cfg     *Config
 	metrics *metrics
 	source  string // of the identities given here; differs with every start
+	turns   turns
 	bytes   atomic.Int64
 
 	parts   atomic.Pointer[[]*partition] // set once, when the topic is known
@@ -35,7 +36,7 @@ type queue struct {
 }
 
 func newQueue(cfg *Config, m *metrics, source string) *queue {
-	return &queue{cfg: cfg, metrics: m, source: source, stop: make(chan struct{})}
+	return &queue{cfg: cfg, metrics: m, source: source, turns: newTurns(), stop: make(chan struct{})}
 }
 
 // partitions returns the partitions, as many as the topic has.
