@@ -45,13 +45,15 @@ type appending struct {
 }
 
 func (h *Handler) produce(ctx context.Context, req *wire.Request) wire.Reply {
+	timing := h.time(req)
+	defer timing.stop()
 	q := kmsg.NewPtrProduceRequest()
 	if err := decode(q, req); err != nil {
 		return wire.Reply{Err: err}
 	}
 	ctx, cancel := context.WithTimeout(wire.Outlive(ctx), millis(q.TimeoutMillis))
 	all := h.appendAll(ctx, req, q)
-	wait := h.charge(req, state.QuotaProduce, len(req.Body))
+	wait := max(h.charge(req, state.QuotaProduce, len(req.Body)), timing.charge())
 	return wire.Reply{
 		Silent: q.Acks == 0,
 		Wait: func() (net.Buffers, error) {

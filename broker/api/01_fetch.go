@@ -21,6 +21,7 @@ import (
 // passed, or at once when a partition is in error. Only an error that stays, a partition whose disk has failed or records that are
 // damaged, takes up to half a second: most clients ask again at once. At least one whole batch comes back even when larger than
 // max_bytes; no batch is cut, and those before damaged records are served. Sessions: see type sessions.
+// One over its quota is answered at once, with nothing: what was read for it is withheld, and its session is where it was.
 // read_committed gets what is below the last stable offset, and beside it the aborted transactions whose records it has to leave out.
 // Left out on purpose: fetch from followers, diverging epochs (clients ask OffsetForLeaderEpoch).
 func (h *Handler) fetchKey() key {
@@ -37,6 +38,8 @@ const longestPoll = 5 * time.Minute
 const brokenPace = 500 * time.Millisecond
 
 func (h *Handler) fetch(ctx context.Context, req *wire.Request) wire.Reply {
+	timing := h.time(req)
+	defer timing.stop()
 	q := kmsg.NewPtrFetchRequest()
 	if err := decode(q, req); err != nil {
 		return wire.Reply{Err: err}
@@ -54,25 +57,36 @@ func (h *Handler) fetch(ctx context.Context, req *wire.Request) wire.Reply {
 	}()
 	wait := h.charge(req, state.QuotaFetch, 0)
 	if wait == 0 {
+		poll.limit(h.left(req, state.QuotaFetch, poll.room))
 		h.wait(ctx, poll, time.Duration(max(q.MaxWaitMillis, 0))*time.Millisecond)
+		poll.findAborted()
+		if wait = timing.charge(); wait == 0 {
+			wait = h.take(req, state.QuotaFetch, poll.bytes)
+		}
 	}
-	poll.findAborted()
-	id, err := h.sessions.finish(x, poll.parts, h.cfg.Now())
+	id, err := h.told(x, poll, wait > 0)
 	if err != nil {
 		return refuseFetch(q, err)
-	}
-	h.metrics.fetched(poll)
-	if wait > 0 { // nothing was looked at
-		for i := range poll.parts {
-			poll.parts[i].unchanged = true
-		}
-	} else {
-		wait = h.charge(req, state.QuotaFetch, poll.bytes)
 	}
 	reply := wire.Reply{Body: encodeFetch(q, id, poll.parts), Done: poll.release}
 	sayThrottled(reply.Body, wait)
 	handed = true
 	return reply
+}
+
+// told notes what the answer tells. That of a client over its quota tells nothing: what was read is withheld, and the session stays as it was.
+func (h *Handler) told(x *exchange, poll *poll, withheld bool) (session int32, err error) {
+	if withheld {
+		for i := range poll.parts {
+			poll.parts[i].unchanged = true
+		}
+		return h.sessions.untold(x)
+	}
+	session, err = h.sessions.finish(x, poll.parts, h.cfg.Now())
+	if err == nil {
+		h.metrics.fetched(poll)
+	}
+	return session, err
 }
 
 // refuseFetch is the answer to a whole request. Only sessions, from v7 on, can be wrong as a whole.

@@ -19,7 +19,7 @@ import (
 // -1 is the high watermark, for read_committed the last stable offset, beyond which times find nothing either; -2 is the log start. A time beyond the last record answers offset -1 without an error, as does -5: there is
 // no remote storage. v0 (several offsets per partition) is not offered.
 func (h *Handler) listOffsetsKey() key {
-	return key{num: 2, min: 1, max: 10, serve: decoded(h.listOffsets)}
+	return key{num: 2, min: 1, max: 10, serve: decoded(h, h.listOffsets)}
 }
 
 const (

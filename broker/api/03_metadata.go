@@ -22,7 +22,7 @@ import (
 // that cannot be used is answered with LEADER_NOT_AVAILABLE.
 // Left out on purpose: rack ids (no rack is configured yet).
 func (h *Handler) metadataKey() key {
-	return key{num: 3, min: 0, max: 13, serve: decoded(h.metadata)}
+	return key{num: 3, min: 0, max: 13, serve: decoded(h, h.metadata)}
 }
 
 const (

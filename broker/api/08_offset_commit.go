@@ -16,7 +16,7 @@ import (
 //
 // librdkafka looks for versions 1 and 2 before it commits at all.
 func (h *Handler) offsetCommitKey() key {
-	return key{num: 8, min: 0, max: 10, serve: decoded(h.offsetCommit)}
+	return key{num: 8, min: 0, max: 10, serve: decoded(h, h.offsetCommit)}
 }
 
 func (h *Handler) offsetCommit(ctx context.Context, req *wire.Request, q *kmsg.OffsetCommitRequest) *kmsg.OffsetCommitResponse {

@@ -17,7 +17,7 @@ import (
 //
 // Stable means that no open transaction may change the offset.
 func (h *Handler) offsetFetchKey() key {
-	return key{num: 9, min: 0, max: 10, serve: decoded(h.offsetFetch)}
+	return key{num: 9, min: 0, max: 10, serve: decoded(h, h.offsetFetch)}
 }
 
 func (h *Handler) offsetFetch(ctx context.Context, req *wire.Request, q *kmsg.OffsetFetchRequest) *kmsg.OffsetFetchResponse {

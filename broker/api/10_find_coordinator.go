@@ -22,7 +22,7 @@ import (
 // Makes __consumer_offsets or __transaction_state when the first is looked for, and answers once its partition serves.
 // Left out on purpose: share groups, which are refused with a text.
 func (h *Handler) findCoordinatorKey() key {
-	return key{num: 10, min: 0, max: 6, serve: decoded(h.findCoordinator)}
+	return key{num: 10, min: 0, max: 6, serve: decoded(h, h.findCoordinator)}
 }
 
 const (

@@ -15,7 +15,7 @@ import (
 //	v1 rebalance timeout; v4 the member id is given first and the join repeated; v5 static members; v6 tagged fields; v7 protocol type;
 //	v8 the reason; v9 the leader may skip the assignment
 func (h *Handler) joinGroupKey() key {
-	return key{num: 11, min: 0, max: 9, serve: decoded(h.joinGroup)}
+	return key{num: 11, min: 0, max: 9, serve: decoded(h, h.joinGroup)}
 }
 
 func (h *Handler) joinGroup(ctx context.Context, req *wire.Request, q *kmsg.JoinGroupRequest) *kmsg.JoinGroupResponse {

@@ -13,7 +13,7 @@ import (
 //
 //	v3 static members; v4 tagged fields
 func (h *Handler) heartbeatKey() key {
-	return key{num: 12, min: 0, max: 4, serve: decoded(h.heartbeat)}
+	return key{num: 12, min: 0, max: 4, serve: decoded(h, h.heartbeat)}
 }
 
 func (h *Handler) heartbeat(ctx context.Context, req *wire.Request, q *kmsg.HeartbeatRequest) *kmsg.HeartbeatResponse {

@@ -13,7 +13,7 @@ import (
 //
 //	v3 several members, static ones by their name; v4 tagged fields; v5 the reason
 func (h *Handler) leaveGroupKey() key {
-	return key{num: 13, min: 0, max: 5, serve: decoded(h.leaveGroup)}
+	return key{num: 13, min: 0, max: 5, serve: decoded(h, h.leaveGroup)}
 }
 
 func (h *Handler) leaveGroup(ctx context.Context, req *wire.Request, q *kmsg.LeaveGroupRequest) *kmsg.LeaveGroupResponse {

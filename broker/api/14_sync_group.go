@@ -13,7 +13,7 @@ import (
 //
 //	v3 static members; v4 tagged fields; v5 protocol type and name
 func (h *Handler) syncGroupKey() key {
-	return key{num: 14, min: 0, max: 5, serve: decoded(h.syncGroup)}
+	return key{num: 14, min: 0, max: 5, serve: decoded(h, h.syncGroup)}
 }
 
 func (h *Handler) syncGroup(ctx context.Context, req *wire.Request, q *kmsg.SyncGroupRequest) *kmsg.SyncGroupResponse {

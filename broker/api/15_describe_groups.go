@@ -14,7 +14,7 @@ import (
 //
 //	v3 authorized operations; v4 static members; v5 tagged fields; v6 error text
 func (h *Handler) describeGroupsKey() key {
-	return key{num: 15, min: 0, max: 6, serve: decoded(h.describeGroups)}
+	return key{num: 15, min: 0, max: 6, serve: decoded(h, h.describeGroups)}
 }
 
 func (h *Handler) describeGroups(ctx context.Context, req *wire.Request, q *kmsg.DescribeGroupsRequest) *kmsg.DescribeGroupsResponse {

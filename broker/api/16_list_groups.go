@@ -15,7 +15,7 @@ import (
 //
 //	v3 tagged fields; v4 by state; v5 by type
 func (h *Handler) listGroupsKey() key {
-	return key{num: 16, min: 0, max: 5, serve: decoded(h.listGroups)}
+	return key{num: 16, min: 0, max: 5, serve: decoded(h, h.listGroups)}
 }
 
 func (h *Handler) listGroups(ctx context.Context, req *wire.Request, q *kmsg.ListGroupsRequest) *kmsg.ListGroupsResponse {

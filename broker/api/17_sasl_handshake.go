@@ -25,7 +25,7 @@ func (h *Handler) saslHandshakeKey() key {
 
 func (h *Handler) saslHandshake(ctx context.Context, req *wire.Request) wire.Reply {
 	failed := false
-	reply := decoded(func(_ context.Context, req *wire.Request, q *kmsg.SASLHandshakeRequest) *kmsg.SASLHandshakeResponse {
+	reply := decoded(h, func(_ context.Context, req *wire.Request, q *kmsg.SASLHandshakeRequest) *kmsg.SASLHandshakeResponse {
 		r := kmsg.NewPtrSASLHandshakeResponse()
 		r.SupportedMechanisms = mechanisms(req)
 		err := h.beginLogin(req, q)

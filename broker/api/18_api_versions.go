@@ -36,7 +36,7 @@ const (
 var softwareName = regexp.MustCompile(`^[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?$`)
 
 func (h *Handler) apiVersions(ctx context.Context, req *wire.Request) wire.Reply {
-	reply := decoded(func(_ context.Context, _ *wire.Request, q *kmsg.ApiVersionsRequest) *kmsg.ApiVersionsResponse {
+	reply := decoded(h, func(_ context.Context, _ *wire.Request, q *kmsg.ApiVersionsRequest) *kmsg.ApiVersionsResponse {
 		r := kmsg.NewPtrApiVersionsResponse()
 		if q.Version >= 3 && !(softwareName.MatchString(q.ClientSoftwareName) && softwareName.MatchString(q.ClientSoftwareVersion)) {
 			r.ErrorCode = kerr.InvalidRequest.Code

@@ -22,7 +22,7 @@ import (
 // topic exists then. A replica assignment is taken when it names brokers that exist, one per partition and copy; on one node it can
 // only say how many partitions there are.
 func (h *Handler) createTopicsKey() key {
-	return key{num: 19, min: 0, max: 7, serve: decoded(h.createTopics)}
+	return key{num: 19, min: 0, max: 7, serve: decoded(h, h.createTopics)}
 }
 
 func (h *Handler) createTopics(ctx context.Context, req *wire.Request, q *kmsg.CreateTopicsRequest) *kmsg.CreateTopicsResponse {

@@ -17,7 +17,7 @@ import (
 // Answered when the topic is gone from what this node serves; its files are removed after that. Topics of the broker itself can't be
 // deleted. Groups forget the offsets they committed for the topic.
 func (h *Handler) deleteTopicsKey() key {
-	return key{num: 20, min: 0, max: 6, serve: decoded(h.deleteTopics)}
+	return key{num: 20, min: 0, max: 6, serve: decoded(h, h.deleteTopics)}
 }
 
 func (h *Handler) deleteTopics(ctx context.Context, req *wire.Request, q *kmsg.DeleteTopicsRequest) *kmsg.DeleteTopicsResponse {

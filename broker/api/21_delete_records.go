@@ -18,7 +18,7 @@ import (
 //
 // Answered once the new log start is committed. Topics that are only compacted refuse: their old records are their state.
 func (h *Handler) deleteRecordsKey() key {
-	return key{num: 21, min: 0, max: 2, serve: decoded(h.deleteRecords)}
+	return key{num: 21, min: 0, max: 2, serve: decoded(h, h.deleteRecords)}
 }
 
 func (h *Handler) deleteRecords(ctx context.Context, req *wire.Request, q *kmsg.DeleteRecordsRequest) *kmsg.DeleteRecordsResponse {

@@ -16,7 +16,7 @@ import (
 // Without a transactional id every request gets a fresh id with epoch 0, as in Kafka, also when it names the id it had.
 // It is also how an administrator fences the producers of a transactional id.
 func (h *Handler) initProducerIDKey() key {
-	return key{num: 22, min: 0, max: 5, serve: decoded(h.initProducerID)}
+	return key{num: 22, min: 0, max: 5, serve: decoded(h, h.initProducerID)}
 }
 
 func (h *Handler) initProducerID(ctx context.Context, req *wire.Request, q *kmsg.InitProducerIDRequest) *kmsg.InitProducerIDResponse {

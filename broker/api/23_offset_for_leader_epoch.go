@@ -17,7 +17,7 @@ import (
 // librdkafka sends v2 and nothing else. An epoch without records is answered with the largest one before it (KIP-279); an unknown one
 // with -1 and -1.
 func (h *Handler) offsetForLeaderEpochKey() key {
-	return key{num: 23, min: 0, max: 4, serve: decoded(h.offsetForLeaderEpoch)}
+	return key{num: 23, min: 0, max: 4, serve: decoded(h, h.offsetForLeaderEpoch)}
 }
 
 func (h *Handler) offsetForLeaderEpoch(_ context.Context, req *wire.Request, q *kmsg.OffsetForLeaderEpochRequest) *kmsg.OffsetForLeaderEpochResponse {

@@ -16,7 +16,7 @@ import (
 //
 // librdkafka has version 0 alone, franz-go stays with 3. Clients of transactions version 2 do without: Produce adds (00_produce.go).
 func (h *Handler) addPartitionsToTxnKey() key {
-	return key{num: 24, min: 0, max: 5, serve: decoded(h.addPartitionsToTxn)}
+	return key{num: 24, min: 0, max: 5, serve: decoded(h, h.addPartitionsToTxn)}
 }
 
 func (h *Handler) addPartitionsToTxn(ctx context.Context, req *wire.Request, q *kmsg.AddPartitionsToTxnRequest) *kmsg.AddPartitionsToTxnResponse {

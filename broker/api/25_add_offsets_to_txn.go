@@ -17,7 +17,7 @@ import (
 //
 // Makes __consumer_offsets when it is missing. Clients of transactions version 2 do without: TxnOffsetCommit adds.
 func (h *Handler) addOffsetsToTxnKey() key {
-	return key{num: 25, min: 0, max: 4, serve: decoded(h.addOffsetsToTxn)}
+	return key{num: 25, min: 0, max: 4, serve: decoded(h, h.addOffsetsToTxn)}
 }
 
 func (h *Handler) addOffsetsToTxn(ctx context.Context, req *wire.Request, q *kmsg.AddOffsetsToTxnRequest) *kmsg.AddOffsetsToTxnResponse {

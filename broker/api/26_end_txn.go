@@ -15,7 +15,7 @@ import (
 //
 // A repeated request is answered as the first.
 func (h *Handler) endTxnKey() key {
-	return key{num: 26, min: 0, max: 5, serve: decoded(h.endTxn)}
+	return key{num: 26, min: 0, max: 5, serve: decoded(h, h.endTxn)}
 }
 
 func (h *Handler) endTxn(ctx context.Context, req *wire.Request, q *kmsg.EndTxnRequest) *kmsg.EndTxnResponse {

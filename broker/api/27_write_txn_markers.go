@@ -15,7 +15,7 @@ import (
 //
 //	v1 tagged fields; v2 the version of the transactions, which is not looked at
 func (h *Handler) writeTxnMarkersKey() key {
-	return key{num: 27, min: 0, max: 2, serve: decoded(h.writeTxnMarkers)}
+	return key{num: 27, min: 0, max: 2, serve: decoded(h, h.writeTxnMarkers)}
 }
 
 func (h *Handler) writeTxnMarkers(ctx context.Context, req *wire.Request, q *kmsg.WriteTxnMarkersRequest) *kmsg.WriteTxnMarkersResponse {

@@ -17,7 +17,7 @@ import (
 //	v2 leader epochs; v3 tagged fields, and members of the group are fenced (KIP-447); v4 TRANSACTION_ABORTABLE; v5 makes the offsets
 //	part of the transaction (KIP-890), before that AddOffsetsToTxn does; v6 topic ids
 func (h *Handler) txnOffsetCommitKey() key {
-	return key{num: 28, min: 0, max: 6, serve: decoded(h.txnOffsetCommit)}
+	return key{num: 28, min: 0, max: 6, serve: decoded(h, h.txnOffsetCommit)}
 }
 
 // addsOffsetsVersion is the version from which on TxnOffsetCommit adds the offsets to the transaction.

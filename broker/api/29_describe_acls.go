@@ -13,7 +13,7 @@ import (
 //
 //	v1 patterns; v2 tagged fields; v3 a type of resource that is not served here (users)
 func (h *Handler) describeACLsKey() key {
-	return key{num: 29, min: 0, max: 3, serve: decoded(h.describeACLs)}
+	return key{num: 29, min: 0, max: 3, serve: decoded(h, h.describeACLs)}
 }
 
 func (h *Handler) describeACLs(_ context.Context, req *wire.Request, q *kmsg.DescribeACLsRequest) *kmsg.DescribeACLsResponse {

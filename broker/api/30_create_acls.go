@@ -16,7 +16,7 @@ import (
 //
 // The good ones of a request are agreed on together.
 func (h *Handler) createACLsKey() key {
-	return key{num: 30, min: 0, max: 3, serve: decoded(h.createACLs)}
+	return key{num: 30, min: 0, max: 3, serve: decoded(h, h.createACLs)}
 }
 
 func (h *Handler) createACLs(ctx context.Context, req *wire.Request, q *kmsg.CreateACLsRequest) *kmsg.CreateACLsResponse {

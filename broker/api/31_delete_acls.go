@@ -14,7 +14,7 @@ import (
 //
 //	v1 patterns; v2 tagged fields; v3 a type of resource that is not served here (users)
 func (h *Handler) deleteACLsKey() key {
-	return key{num: 31, min: 0, max: 3, serve: decoded(h.deleteACLs)}
+	return key{num: 31, min: 0, max: 3, serve: decoded(h, h.deleteACLs)}
 }
 
 func (h *Handler) deleteACLs(ctx context.Context, req *wire.Request, q *kmsg.DeleteACLsRequest) *kmsg.DeleteACLsResponse {

@@ -18,7 +18,7 @@ import (
 //
 // Broker settings are those that clients look at, read-only: they are flags of the node.
 func (h *Handler) describeConfigsKey() key {
-	return key{num: 32, min: 0, max: 4, serve: decoded(h.describeConfigs)}
+	return key{num: 32, min: 0, max: 4, serve: decoded(h, h.describeConfigs)}
 }
 
 func (h *Handler) describeConfigs(_ context.Context, req *wire.Request, q *kmsg.DescribeConfigsRequest) *kmsg.DescribeConfigsResponse {

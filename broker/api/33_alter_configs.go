@@ -18,7 +18,7 @@ import (
 //
 // Settings of brokers are flags of the node and can't be changed here.
 func (h *Handler) alterConfigsKey() key {
-	return key{num: 33, min: 0, max: 2, serve: decoded(h.alterConfigs)}
+	return key{num: 33, min: 0, max: 2, serve: decoded(h, h.alterConfigs)}
 }
 
 func (h *Handler) alterConfigs(ctx context.Context, req *wire.Request, q *kmsg.AlterConfigsRequest) *kmsg.AlterConfigsResponse {

@@ -16,7 +16,7 @@ import (
 //
 // Left out on purpose: the volume's size (-1, unknown), v5 (cordoned directories).
 func (h *Handler) describeLogDirsKey() key {
-	return key{num: 35, min: 0, max: 4, serve: decoded(h.describeLogDirs)}
+	return key{num: 35, min: 0, max: 4, serve: decoded(h, h.describeLogDirs)}
 }
 
 func (h *Handler) describeLogDirs(_ context.Context, req *wire.Request, q *kmsg.DescribeLogDirsRequest) *kmsg.DescribeLogDirsResponse {

@@ -28,7 +28,7 @@ func (h *Handler) saslAuthenticateKey() key {
 func (h *Handler) saslAuthenticate(ctx context.Context, req *wire.Request) wire.Reply {
 	var failed error
 	var held time.Duration
-	reply := decoded(func(ctx context.Context, req *wire.Request, q *kmsg.SASLAuthenticateRequest) *kmsg.SASLAuthenticateResponse {
+	reply := decoded(h, func(ctx context.Context, req *wire.Request, q *kmsg.SASLAuthenticateRequest) *kmsg.SASLAuthenticateResponse {
 		r := kmsg.NewPtrSASLAuthenticateResponse()
 		l := loginOf(req)
 		if l.mechanism == "" {

@@ -18,7 +18,7 @@ import (
 // Answered when the new partitions serve. Topics of the counting pipeline refuse: their output partition is their input partition, and
 // a visitor's hits must stay together.
 func (h *Handler) createPartitionsKey() key {
-	return key{num: 37, min: 0, max: 3, serve: decoded(h.createPartitions)}
+	return key{num: 37, min: 0, max: 3, serve: decoded(h, h.createPartitions)}
 }
 
 func (h *Handler) createPartitions(ctx context.Context, req *wire.Request, q *kmsg.CreatePartitionsRequest) *kmsg.CreatePartitionsResponse {

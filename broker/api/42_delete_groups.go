@@ -14,7 +14,7 @@ import (
 //
 //	v2 tagged fields
 func (h *Handler) deleteGroupsKey() key {
-	return key{num: 42, min: 0, max: 2, serve: decoded(h.deleteGroups)}
+	return key{num: 42, min: 0, max: 2, serve: decoded(h, h.deleteGroups)}
 }
 
 func (h *Handler) deleteGroups(ctx context.Context, req *wire.Request, q *kmsg.DeleteGroupsRequest) *kmsg.DeleteGroupsResponse {

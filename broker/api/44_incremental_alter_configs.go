@@ -19,7 +19,7 @@ import (
 //
 // Append and subtract work on lists, which cleanup.policy is the only one of.
 func (h *Handler) incrementalAlterConfigsKey() key {
-	return key{num: 44, min: 0, max: 1, serve: decoded(h.incrementalAlterConfigs)}
+	return key{num: 44, min: 0, max: 1, serve: decoded(h, h.incrementalAlterConfigs)}
 }
 
 func (h *Handler) incrementalAlterConfigs(ctx context.Context, req *wire.Request, q *kmsg.IncrementalAlterConfigsRequest) *kmsg.IncrementalAlterConfigsResponse {

@@ -12,7 +12,7 @@ import (
 
 // OffsetDelete (47): forget the offsets of a group for topics that it does not read.
 func (h *Handler) offsetDeleteKey() key {
-	return key{num: 47, min: 0, max: 0, serve: decoded(h.offsetDelete)}
+	return key{num: 47, min: 0, max: 0, serve: decoded(h, h.offsetDelete)}
 }
 
 func (h *Handler) offsetDelete(ctx context.Context, req *wire.Request, q *kmsg.OffsetDeleteRequest) *kmsg.OffsetDeleteResponse {

@@ -19,7 +19,7 @@ import (
 //
 // Left out on purpose: quotas of addresses.
 func (h *Handler) describeQuotasKey() key {
-	return key{num: 48, min: 0, max: 1, serve: decoded(h.describeQuotas)}
+	return key{num: 48, min: 0, max: 1, serve: decoded(h, h.describeQuotas)}
 }
 
 // The parts of an entity, in the protocol's words.

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weir-analytics/weir/broker/acl"
+	"github.com/weir-analytics/weir/broker/quota"
 	"github.com/weir-analytics/weir/broker/wire"
 	"github.com/weir-analytics/weir/raftfsm/state"
 )
@@ -16,9 +17,10 @@ import (
 //
 //	v1 tagged fields
 //
-// Left out on purpose: request_percentage and controller_mutation_rate, quotas of addresses; they are refused.
+// request_percentage, on a system that does not tell a thread's time, is refused.
+// Left out on purpose: controller_mutation_rate, quotas of addresses; they are refused.
 func (h *Handler) alterQuotasKey() key {
-	return key{num: 49, min: 0, max: 1, serve: decoded(h.alterQuotas)}
+	return key{num: 49, min: 0, max: 1, serve: decoded(h, h.alterQuotas)}
 }
 
 func (h *Handler) alterQuotas(ctx context.Context, req *wire.Request, q *kmsg.AlterClientQuotasRequest) *kmsg.AlterClientQuotasResponse {
@@ -49,6 +51,9 @@ func (h *Handler) alterQuota(ctx context.Context, q *kmsg.AlterClientQuotasReque
 		if op.Remove {
 			remove = append(remove, op.Key)
 			continue
+		}
+		if op.Key == state.QuotaRequest && !quota.CanTime {
+			return refuse(kerr.InvalidRequest, state.QuotaRequest+": this node's system does not tell what time a request takes")
 		}
 		if err := state.CheckQuota(op.Key, op.Value); err != nil {
 			return refuse(kerr.InvalidRequest, err.Error())

@@ -15,7 +15,7 @@ import (
 
 // DescribeUserScramCredentials (50): which users can log in by which mechanism. Null asks for all. Salts and keys are not told.
 func (h *Handler) describeCredentialsKey() key {
-	return key{num: 50, min: 0, max: 0, serve: decoded(h.describeCredentials)}
+	return key{num: 50, min: 0, max: 0, serve: decoded(h, h.describeCredentials)}
 }
 
 // scramMechanisms are the protocol's numbers.

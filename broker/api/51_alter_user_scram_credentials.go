@@ -19,7 +19,7 @@ import (
 // The client salts the password; what is kept is made of that and does not lead back to it. One answer for each user, who may be named once
 // for each mechanism. A user's changes are made together or the first error is answered.
 func (h *Handler) alterCredentialsKey() key {
-	return key{num: 51, min: 0, max: 0, serve: decoded(h.alterCredentials)}
+	return key{num: 51, min: 0, max: 0, serve: decoded(h, h.alterCredentials)}
 }
 
 func (h *Handler) alterCredentials(ctx context.Context, req *wire.Request, q *kmsg.AlterUserSCRAMCredentialsRequest) *kmsg.AlterUserSCRAMCredentialsResponse {

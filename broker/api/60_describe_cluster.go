@@ -17,7 +17,7 @@ import (
 //
 // Left out on purpose: the controllers' endpoints, which clients have no use for here.
 func (h *Handler) describeClusterKey() key {
-	return key{num: 60, min: 0, max: 2, serve: decoded(h.describeCluster)}
+	return key{num: 60, min: 0, max: 2, serve: decoded(h, h.describeCluster)}
 }
 
 func (h *Handler) describeCluster(_ context.Context, req *wire.Request, q *kmsg.DescribeClusterRequest) *kmsg.DescribeClusterResponse {

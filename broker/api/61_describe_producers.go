@@ -18,7 +18,7 @@ import (
 //
 // Who asks must be allowed to read the topic. Answered by the leader of each partition, in order of producer id. Silent producers are forgotten after a day, as with Kafka.
 func (h *Handler) describeProducersKey() key {
-	return key{num: 61, min: 0, max: 0, serve: decoded(h.describeProducers)}
+	return key{num: 61, min: 0, max: 0, serve: decoded(h, h.describeProducers)}
 }
 
 func (h *Handler) describeProducers(_ context.Context, req *wire.Request, q *kmsg.DescribeProducersRequest) *kmsg.DescribeProducersResponse {

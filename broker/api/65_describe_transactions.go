@@ -12,7 +12,7 @@ import (
 
 // DescribeTransactions (65): state, producer and partitions of transactional ids.
 func (h *Handler) describeTransactionsKey() key {
-	return key{num: 65, min: 0, max: 0, serve: decoded(h.describeTransactions)}
+	return key{num: 65, min: 0, max: 0, serve: decoded(h, h.describeTransactions)}
 }
 
 func (h *Handler) describeTransactions(ctx context.Context, req *wire.Request, q *kmsg.DescribeTransactionsRequest) *kmsg.DescribeTransactionsResponse {

@@ -14,7 +14,7 @@ import (
 //
 //	v1 those whose transaction has been running for some time; v2 a pattern for the id
 func (h *Handler) listTransactionsKey() key {
-	return key{num: 66, min: 0, max: 2, serve: decoded(h.listTransactions)}
+	return key{num: 66, min: 0, max: 2, serve: decoded(h, h.listTransactions)}
 }
 
 func (h *Handler) listTransactions(ctx context.Context, req *wire.Request, q *kmsg.ListTransactionsRequest) *kmsg.ListTransactionsResponse {

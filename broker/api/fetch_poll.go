@@ -63,6 +63,12 @@ func (p *poll) fill(ctx context.Context) bool {
 	return failed || p.bytes >= p.minBytes || p.bytes > 0 && p.room <= 0
 }
 
+// limit bounds what is read, and waited for, by what a quota leaves.
+func (p *poll) limit(left int) {
+	p.room = min(p.room, left)
+	p.minBytes = min(p.minBytes, max(p.room, 1))
+}
+
 // stays reports whether an error will be the same when the client asks again.
 func stays(err error) bool {
 	return errors.Is(err, kerr.KafkaStorageError) || errors.Is(err, replica.ErrStopped) || errors.Is(err, replica.ErrCorrupt)

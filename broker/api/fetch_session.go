@@ -145,6 +145,20 @@ func (c *sessions) finish(x *exchange, parts []polled, now time.Time) (id int32,
 	return s.id, nil
 }
 
+// untold is finish for an answer that tells nothing of any partition; no session is made for it.
+func (c *sessions) untold(x *exchange) (id int32, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch s := x.session; {
+	case s == nil:
+		return 0, nil
+	case s.epoch != x.epoch || c.byID[s.id] != s:
+		return 0, kerr.InvalidFetchSessionEpoch // someone else has used the session meanwhile
+	default:
+		return s.id, nil
+	}
+}
+
 // create makes a session and returns its id, 0 when there is no room.
 func (c *sessions) create(x *exchange, parts []polled, now time.Time) int32 {
 	if !c.makeRoom(len(parts), now, nil) {

@@ -136,13 +136,15 @@ func (h *Handler) Serve(ctx context.Context, req *wire.Request) wire.Reply {
 func decoded[T any, Q interface {
 	*T
 	kmsg.Request
-}, R kmsg.Response](answer func(context.Context, *wire.Request, Q) R) func(context.Context, *wire.Request) wire.Reply {
+}, R kmsg.Response](h *Handler, answer func(context.Context, *wire.Request, Q) R) func(context.Context, *wire.Request) wire.Reply {
 	return func(ctx context.Context, req *wire.Request) wire.Reply {
+		timing := h.time(req)
+		defer timing.stop()
 		q := Q(new(T))
 		if err := decode(q, req); err != nil {
 			return wire.Reply{Err: err}
 		}
-		return encode(answer(ctx, req, q), req.Version)
+		return encodeTimed(timing, answer(ctx, req, q), req.Version)
 	}
 }
 
@@ -152,6 +154,18 @@ func decode(q kmsg.Request, req *wire.Request) error {
 		return fmt.Errorf("%w: %s version %d of %d bytes: %w", errMalformed, kmsg.NameForKey(req.Key), req.Version, len(req.Body), err)
 	}
 	return nil
+}
+
+// encodeTimed charges for what the request took, its encoding included, and says so in the answer.
+func encodeTimed(t *timing, r kmsg.Response, version int16) wire.Reply {
+	reply := encode(r, version)
+	if wait := t.charge(); wait > 0 {
+		if says, ok := r.(kmsg.SetThrottleResponse); ok {
+			says.SetThrottle(int32(wait.Milliseconds()))
+			return encode(r, version)
+		}
+	}
+	return reply
 }
 
 func encode(r kmsg.Response, version int16) wire.Reply {

@@ -27,11 +27,18 @@ func NewRules(list []state.Quota) *Rules {
 	return r
 }
 
+// Limited reports whether a client has a limit of a key.
+func (r *Rules) Limited(key string, c Client) bool {
+	_, _, ok := r.find(key, c)
+	return ok
+}
+
 // find returns the limit of a key for a client, and who shares it.
-func (r *Rules) find(key, user, client string) (limit float64, shared entity, ok bool) {
+func (r *Rules) find(key string, c Client) (limit float64, shared entity, ok bool) {
 	if len(r.limits) == 0 {
 		return 0, entity{}, false
 	}
+	user, client := c.User, c.ID
 	for _, e := range []entity{
 		{user, client, true, true}, {user, "", true, true}, {user, "", true, false},
 		{"", client, true, true}, {"", "", true, true}, {"", "", true, false},

@@ -13,6 +13,7 @@ import (
 const (
 	QuotaProduce = "producer_byte_rate" // bytes a second
 	QuotaFetch   = "consumer_byte_rate" // bytes a second
+	QuotaRequest = "request_percentage" // of one core, time spent on requests
 )
 
 // Quota is the limits of one entity.
@@ -55,10 +56,11 @@ const (
 // CheckQuota says what is wrong with one limit.
 func CheckQuota(key string, value float64) error {
 	switch {
-	case key != QuotaProduce && key != QuotaFetch:
-		return invalid("key", "%q is no quota here: %s or %s", key, QuotaProduce, QuotaFetch)
+	case key != QuotaProduce && key != QuotaFetch && key != QuotaRequest:
+		return invalid("key", "%q is no quota here: %s, %s or %s", key, QuotaProduce, QuotaFetch, QuotaRequest)
 	case !(value > 0) || math.IsInf(value, 0):
 		return invalid("value", "%s of %v, more than 0 is allowed", key, value)
+	case key == QuotaRequest:
 	case value != math.Trunc(value) || value > math.MaxInt64:
 		return invalid("value", "%s of %v, want whole bytes a second", key, value)
 	}
