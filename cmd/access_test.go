@@ -61,3 +61,36 @@ func TestUsersAndACLsOfAKafkaListener(t *testing.T) {
 		t.Errorf("kafka user list: %s", out)
 	}
 }
+
+func TestQuotasOfKafkaClients(t *testing.T) {
+	n := testkit.StartNode(t, "")
+	weir := func(args ...string) (string, error) {
+		t.Helper()
+		out, errOut, err := testkit.Exec(t, testkit.Binary(t), "", []string{"WEIR_DATA=" + n.Dir}, append([]string{"quota"}, args...)...)
+		return out + errOut, err
+	}
+	for _, c := range []struct {
+		args, want string
+		fails      bool
+	}{
+		{"set --user shop --client-id app --producer-byte-rate 1000", "set 1\n", false},
+		{"set --each-user --consumer-byte-rate 2000 --request-percentage 12.5", "set 2\n", false},
+		{"set --user shop", "say how much", true},
+		{"set --producer-byte-rate 1", "say whose", true},
+		{"set --user shop --each-user --producer-byte-rate 1", "exclude each other", true},
+		{"set --user shop --producer-byte-rate -1", "more than 0", true},
+		{"list --json", `{"quotas":[{"user":"","limits":{"consumer_byte_rate":2000,"request_percentage":12.5}},` +
+			`{"user":"shop","client_id":"app","limits":{"producer_byte_rate":1000}}]}` + "\n", false},
+		{"list", `"shop"  "app"      producer_byte_rate  1000`, false},
+		{"remove --user shop", "no such limit", true},
+		{"remove --each-user --limit nonsense", "is none", true},
+		{"remove --each-user --limit consumer_byte_rate", "removed 1\n", false},
+		{"remove --user shop --client-id app", "removed 1\n", false},
+		{"list --json", `{"quotas":[{"user":"","limits":{"request_percentage":12.5}}]}` + "\n", false},
+	} {
+		out, err := weir(strings.Fields(c.args)...)
+		if (err != nil) != c.fails || !strings.Contains(out, c.want) {
+			t.Errorf("weir quota %s: %v\n%swant %s", c.args, err, out, c.want)
+		}
+	}
+}

@@ -85,7 +85,7 @@ Start with "weir serve": it prints the address of the dashboard and a link that 
 	}
 	add("node", serveCommand(), demoCommand(), benchCommand(), versionCommand())
 	add("admin", siteCommand(), userCommand(), tokenCommand(), importCommand(), statsCommand())
-	add("kafka", topicsCommand(), groupsCommand(), produceCommand(), consumeCommand(), kafkaCommand(), aclCommand())
+	add("kafka", topicsCommand(), groupsCommand(), produceCommand(), consumeCommand(), kafkaCommand(), aclCommand(), quotaCommand())
 	return root
 }
 
