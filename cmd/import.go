@@ -10,10 +10,10 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -26,27 +26,46 @@ type importLine struct {
 	Error    *apiError        `json:"error,omitempty"`
 	Lines    int64            `json:"lines"`
 	Accepted int64            `json:"accepted"`
+	Before   int64            `json:"before"`
 	Rejected int64            `json:"rejected"`
 	Humans   int64            `json:"humans"`
 	Bots     int64            `json:"bots"`
+	First    time.Time        `json:"first,omitzero"`
+	Last     time.Time        `json:"last,omitzero"`
+	Formats  map[string]int64 `json:"formats,omitempty"`
 	Reasons  map[string]int64 `json:"reasons,omitempty"`
 	Examples []struct {
 		Line  int64  `json:"line"`
 		Error string `json:"error"`
 	} `json:"examples,omitempty"`
+	Next string `json:"next,omitempty"`
+}
+
+// importOptions are the same for all files of a command.
+type importOptions struct {
+	site  string
+	zone  string // "" is UTC
+	wait  bool
+	check bool
 }
 
 func importCommand() *cobra.Command {
-	var site string
-	var noWait, asJSON bool
+	var o importOptions
+	var noWait, asJSON, follow bool
+	var stateDir string
 	c := &cobra.Command{
-		Use: "import --site NAME FILE...", Short: "Import access logs: combined, common or nginx JSON",
-		Long: `Import access logs of a web server, in combined, common or nginx-JSON format, plain or gzipped; "-" is standard input.
+		Use: "import --site NAME FILE...", Short: "Import access logs of web servers, proxies and clouds",
+		Long: `Import access logs: of Apache, nginx, Caddy, Traefik, HAProxy, Envoy, IIS, Amazon's balancers, S3 and CloudFront, Cloudflare, and what
+writes like them. The format is found line by line. Files may be plain, gzip, bzip2 or zstd; "-" is standard input.
 Each line counts in the minute, hour and day of its own time. Lines that are refused are reported by reason with an example's line number.
-Sending the same file again counts nothing twice.
+Sending the same file again, or a longer version of it, counts nothing twice: what was imported before is left out, and said.
 
-The command returns when everything is counted, so that "weir stats" shows it.`,
-		Example: "  weir import --site shop.example.com /var/log/nginx/access.log*",
+The command returns when everything is counted, so that "weir stats" shows it. With --check nothing is imported, and it says what would be.
+With --follow it goes on with what comes into the files, until it is stopped. Files may be rotated meanwhile, by a new name or in place, and
+while it is stopped; it keeps in --state how far it is. If that is lost, the files are read from their first lines, and nothing is counted twice.`,
+		Example: `  weir import --site shop.example.com /var/log/nginx/access.log*
+  weir import --site shop.example.com --check old.log.gz
+  weir import --site shop.example.com --follow /var/log/nginx/access.log`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("name at least one file, or - for standard input")
@@ -56,15 +75,23 @@ The command returns when everything is counted, so that "weir stats" shows it.`,
 	}
 	r := reachFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if site == "" {
+		o.wait = !noWait
+		if o.site == "" {
 			return usagef("--site: say which site the log is of; \"weir site list\" shows them")
 		}
 		a, err := r.connect()
 		if err != nil {
 			return err
 		}
+		if follow {
+			if o.check {
+				return usagef("--check and --follow exclude each other")
+			}
+			f := following{api: a, options: o, stateDir: stateDir, out: c.OutOrStdout(), err: c.ErrOrStderr(), asJSON: asJSON}
+			return f.run(c, args)
+		}
 		for _, name := range args {
-			line, raw, err := importFile(c.Context(), a, site, name, !noWait, c.InOrStdin(), c.ErrOrStderr())
+			line, raw, err := importFile(c.Context(), a, o, name, c.InOrStdin(), c.ErrOrStderr())
 			if err != nil {
 				return fmt.Errorf("import %s: %w", name, err)
 			}
@@ -73,20 +100,27 @@ The command returns when everything is counted, so that "weir stats" shows it.`,
 			} else {
 				line.print(c.OutOrStdout(), name)
 			}
-			if line.Accepted == 0 && line.Rejected > 0 {
+			if o.check && !asJSON {
+				fmt.Fprintln(c.OutOrStdout(), "  nothing was imported: leave --check away to do so")
+			}
+			if line.Accepted+line.Before == 0 && line.Rejected > 0 {
 				return fmt.Errorf("import %s: no line was understood", name)
 			}
 		}
 		return nil
 	}
-	c.Flags().StringVar(&site, "site", "", "the site that the log is of (required)")
+	c.Flags().StringVar(&o.site, "site", "", "the site that the log is of (required)")
 	c.Flags().BoolVar(&noWait, "no-wait", false, "return when everything is written, without waiting until it is counted")
+	c.Flags().BoolVar(&o.check, "check", false, "import nothing, only say what would be counted")
+	c.Flags().BoolVar(&follow, "follow", false, "go on with what comes into the files, through rotation, until stopped")
+	c.Flags().StringVar(&stateDir, "state", "", "directory in which --follow keeps how far it is (default $XDG_STATE_HOME/weir or ~/.local/state/weir)")
+	c.Flags().StringVar(&o.zone, "zone", "", "time zone of times whose zone the log does not tell, such as Europe/Berlin (default UTC)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document for each file")
 	return c
 }
 
 // importFile sends one file and returns the last line of the answer.
-func importFile(ctx context.Context, a *api, site, name string, wait bool, stdin io.Reader, progress io.Writer) (importLine, []byte, error) {
+func importFile(ctx context.Context, a *api, o importOptions, name string, stdin io.Reader, progress io.Writer) (importLine, []byte, error) {
 	in, size, err := openInput(name, stdin)
 	if err != nil {
 		return importLine{}, nil, err
@@ -97,14 +131,17 @@ func importFile(ctx context.Context, a *api, site, name string, wait bool, stdin
 	if magic, _ := body.r.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		header.Set("Content-Encoding", "gzip")
 	}
-	q := url.Values{"file": {filepath.Base(name)}}
-	if wait {
+	q := o.query(filepath.Base(name))
+	if o.wait {
 		q.Set("wait", "1")
+	}
+	if o.check {
+		q.Set("check", "1")
 	}
 	if err := a.await(ctx); err != nil {
 		return importLine{}, nil, err
 	}
-	res, err := a.send(ctx, http.MethodPost, sitePath(site)+"/import?"+q.Encode(), header, body)
+	res, err := a.send(ctx, http.MethodPost, sitePath(o.site)+"/import?"+q.Encode(), header, body)
 	if errors.Is(err, errWentAway) {
 		err = fmt.Errorf("%w; send the file again: what was accepted is not counted twice", err)
 	}
@@ -145,7 +182,14 @@ func readImport(r io.Reader, show func(importLine)) (importLine, []byte, error) 
 }
 
 func (l importLine) print(w io.Writer, name string) {
-	fmt.Fprintf(w, "%s: %d lines: %d hits (%d human, %d bots), %d refused\n", printable(name), l.Lines, l.Accepted, l.Humans, l.Bots, l.Rejected)
+	fmt.Fprintf(w, "%s: %d lines: %d hits (%d human, %d bots)", printable(name), l.Lines, l.Accepted, l.Humans, l.Bots)
+	if l.Before > 0 {
+		fmt.Fprintf(w, ", %d imported before", l.Before)
+	}
+	fmt.Fprintf(w, ", %d refused\n", l.Rejected)
+	if formats := slices.Sorted(maps.Keys(l.Formats)); len(formats) > 0 && !l.First.IsZero() {
+		fmt.Fprintf(w, "  %s, from %s to %s\n", printable(strings.Join(formats, " and ")), l.First.Format(time.DateTime), l.Last.Format(time.DateTime+" MST"))
+	}
 	for _, reason := range slices.SortedFunc(maps.Keys(l.Reasons), func(a, b string) int { return int(l.Reasons[b] - l.Reasons[a]) }) {
 		fmt.Fprintf(w, "  %6d  %s\n", l.Reasons[reason], printable(reason))
 	}
