@@ -101,8 +101,8 @@ func (h throttles) OnBrokerThrottle(_ kgo.BrokerMetadata, wait time.Duration, af
 	}
 }
 
-// batches fills a topic with batches of 10 kB.
-func batches(t *testing.T, b *Broker, topic string, n int) {
+// appendBatches fills a topic with batches of 10 kB.
+func appendBatches(t *testing.T, b *Broker, topic string, n int) {
 	t.Helper()
 	p := client(t, b, kgo.DefaultProduceTopic(topic), kgo.ProducerBatchCompression(kgo.NoCompression()))
 	for range n {
@@ -117,7 +117,7 @@ func TestAFetchOverItsQuotaTellsNothing(t *testing.T) {
 	b, _ := start(t, nil)
 	createTopic(t, b, "t", 1)
 	adm := local(t, b)
-	batches(t, b, "t", 4)
+	appendBatches(t, b, "t", 4)
 	if err := setQuota(t, adm, "consumer_byte_rate", 1000); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestAFetchOverItsQuotaTellsNothing(t *testing.T) {
 	if n := len(first.Topics[0].Partitions[0].RecordBatches); n < 20_000 || n > 29_000 || first.SessionID == 0 || first.ThrottleMillis != 0 {
 		t.Fatalf("%d bytes, session %d, throttled for %d ms: want two of four batches, what the window allows", n, first.SessionID, first.ThrottleMillis)
 	}
-	batches(t, b, "t", 1)
+	appendBatches(t, b, "t", 1)
 	if r := fetch(2); len(r.Topics) != 0 || r.SessionID != first.SessionID || r.ThrottleMillis == 0 || r.ThrottleMillis > 3000 {
 		t.Fatalf("over the quota: %d topics, session %d, throttled for %d ms", len(r.Topics), r.SessionID, r.ThrottleMillis)
 	}
@@ -161,7 +161,7 @@ func TestAProduceRequestIsChargedForAllItsTopics(t *testing.T) {
 	topics := []string{"a", "b", "c"}
 	for _, topic := range topics {
 		createTopic(t, b, topic, 1)
-		batches(t, b, topic, 1)
+		appendBatches(t, b, topic, 1)
 	}
 	if err := setQuota(t, local(t, b), "producer_byte_rate", 1000); err != nil {
 		t.Fatal(err)
