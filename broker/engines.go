@@ -28,6 +28,7 @@ type engines struct {
 	net    transport.Network
 	shared *seglog.Shared
 	turn   *compact.Turn
+	counts *replica.Metrics
 	log    *slog.Logger
 }
 
@@ -47,6 +48,7 @@ func openEngines(cfg Config) (*engines, error) {
 		net:    transport.NewLocal(raft.ServerAddress(cfg.ServerID)),
 		shared: seglog.NewShared(seglog.Limits{}),
 		turn:   compact.NewTurn(compact.DefaultRate),
+		counts: replica.NewMetrics(cfg.Registry),
 		log:    log,
 	}, nil
 }
@@ -97,7 +99,7 @@ func (e *engines) config(spec engineSpec) replica.Config {
 		Topic: spec.Topic.Name, TopicID: spec.Topic.ID, Partition: spec.Partition, Dir: spec.Dir,
 		NodeID: e.cfg.NodeID, ServerID: e.cfg.ServerID,
 		HardState: e.hard, Transport: e.net, Shared: e.shared,
-		Settings: settings(spec.Config), Log: e.log, Turn: e.turn,
+		Settings: settings(spec.Config), Log: e.log, Turn: e.turn, Metrics: e.counts,
 	}
 }
 
