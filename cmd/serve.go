@@ -93,6 +93,8 @@ func nodeFlags(c *cobra.Command, cfg *node.Config, logs *logFlags) {
 	f.Float64Var(&cfg.Limits.SiteBurst, "site-burst", cfg.Limits.SiteBurst, "`hits` that one site may get at once")
 	f.Var(&secretFileValue{secret: &cfg.DubSecret}, "dub-secret-file", "`file` with the secret of Dub's webhook; its signature is checked then")
 
+	f.DurationVar(&cfg.LinkWait, "link-wait", cfg.LinkWait, "`time` that the answer of a short link waits at most until its click is on disk, up to 10s; 0s does not wait")
+
 	f = r.room("Counting")
 	f.BoolVar(&cfg.Counting, "counting", cfg.Counting, "count hits; --counting=false only takes them in and keeps them, and a later start without it counts them")
 

@@ -13,6 +13,9 @@ import (
 	"github.com/weir-analytics/weir/ingest/clientip"
 )
 
+// MaxLinkWait bounds Config.LinkWait: a person waits no longer for a page.
+const MaxLinkWait = 10 * time.Second
+
 // Config says what an Ingest works with. Sites and Appender must be set; the rest has defaults, see Default.
 type Config struct {
 	Sites    Sites
@@ -28,6 +31,11 @@ type Config struct {
 	Limits Limits // how much one sender may send
 
 	DubSecret string // of Dub's webhook; "" leaves its signature unchecked, and its hook to tokens
+
+	// LinkWait is how long the answer of a short link waits at most until its click is committed. 0: not at all. The redirect comes in any case.
+	LinkWait time.Duration
+	// Started is closed once Sites shows what the cluster agreed on; until then no link is known. nil stands for one that is closed.
+	Started <-chan struct{}
 
 	EventBytes  int64 // largest body of a single hit; Plausible's limit
 	ClicksBytes int64 // largest body of a batch, after decompression
@@ -97,6 +105,9 @@ func (c *Config) Validate() error {
 		if limit.got < limit.min || limit.got > limit.max {
 			return fmt.Errorf("ingest: %s is %d, allowed is %d to %d", limit.name, limit.got, limit.min, limit.max)
 		}
+	}
+	if c.LinkWait < 0 || c.LinkWait > MaxLinkWait {
+		return fmt.Errorf("ingest: link wait is %s, 0 to %s are allowed", c.LinkWait, MaxLinkWait)
 	}
 	if c.AppendTimeout <= 0 || c.DrainTimeout <= 0 {
 		return errors.New("ingest: timeouts must be positive")

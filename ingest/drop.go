@@ -7,6 +7,7 @@ type reason string
 
 const (
 	reasonUnknownSite  reason = "unknown-site"  // no site of that name
+	reasonUnknownLink  reason = "unknown-link"  // no short link of that name, or one that is over
 	reasonInvalid      reason = "invalid"       // a field is missing or wrong
 	reasonNotJSON      reason = "not-json"      // the body or line is no JSON
 	reasonNotUTF8      reason = "not-utf8"      // the body or line is no text
@@ -24,7 +25,7 @@ const (
 
 // reasons lists all of them, so that every series exists from the start.
 var reasons = []reason{
-	reasonUnknownSite, reasonInvalid, reasonNotJSON, reasonNotUTF8, reasonTooLarge, reasonContentType, reasonUnauthorized, reasonFuture,
+	reasonUnknownSite, reasonUnknownLink, reasonInvalid, reasonNotJSON, reasonNotUTF8, reasonTooLarge, reasonContentType, reasonUnauthorized, reasonFuture,
 	reasonNoHit, reasonRate,
 	reasonBadLine, reasonQueueFull, reasonNotWritten, reasonUnknown,
 }

@@ -71,6 +71,7 @@ func Paths() []string {
 			more = append(more, path)
 		}
 	}
+	more = append(more, pathLink+"{slug}", pathLink+"{slug}/*")
 	slices.Sort(more)
 	return append(paths, more...)
 }
@@ -80,6 +81,10 @@ func (i *Ingest) Handler() http.Handler { return http.HandlerFunc(i.serve) }
 
 func (i *Ingest) serve(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
+	if strings.HasPrefix(path, pathLink) {
+		i.serveLink(w, r)
+		return
+	}
 	if strings.HasPrefix(path, pathSlug) && len(path) > len(pathSlug) && strings.IndexByte(path[len(pathSlug):], '/') < 0 {
 		path = pathSlug
 	} else if path == pathSlug {

@@ -52,7 +52,7 @@ func New(cfg Config) (*Ingest, error) {
 	}
 	i.metrics = newMetrics(&i.cfg, &i.bodies)
 	i.routes = i.routeTable()
-	i.queue = newQueue(&i.cfg, i.metrics, source)
+	i.queue = newQueue(&i.cfg, i.metrics, source, i.lost)
 	return i, nil
 }
 

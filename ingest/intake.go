@@ -28,6 +28,7 @@ type intake struct {
 	hits        int
 	lastVisitor uint64 // of the hit queued last
 	source      string // label
+	alone       bool   // nobody waits for the hits
 
 	siteName  string // asked for last
 	site      state.Site
@@ -133,7 +134,7 @@ func (t *intake) put(h *hit.Hit, who visitor.Who, failures []uint64) error {
 	if failures != nil {
 		seen = failures[number]
 	}
-	b, err := t.parts[number].add(h, seen)
+	b, err := t.parts[number].add(h, seen, t.alone)
 	if err != nil {
 		return err
 	}

@@ -20,10 +20,11 @@ const (
 	sourceMatomo      = "matomo"
 	sourceFathom      = "fathom"
 	sourceHook        = "hook"
+	sourceRedirect    = "redirect"
 )
 
 var sources = []string{sourceEvent, sourceClick, sourcePixel, sourceImport, sourceUmami, sourceGoatCounter, sourceGA4, sourceMatomo, sourceFathom,
-	sourceHook}
+	sourceHook, sourceRedirect}
 
 type metrics struct {
 	hits       map[string]prometheus.Counter // by source; committed

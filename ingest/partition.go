@@ -32,8 +32,9 @@ type partition struct {
 }
 
 // add encodes a hit into the batch that is being filled and returns that batch. The hit gets the next sequence when it has no identity
-// yet; call flush after the last one. A caller that needs all its hits before the failed one written passes the failures it saw first, others passNone.
-func (p *partition) add(h *hit.Hit, failures uint64) (*batch, error) {
+// yet; call flush after the last one. A caller that needs all its hits before the failed one written passes the failures it saw first, others anyFailures.
+// A hit that nobody waits for is alone.
+func (p *partition) add(h *hit.Hit, failures uint64, alone bool) (*batch, error) {
 	if p.q.bytes.Load() >= p.q.cfg.QueueBytes {
 		return nil, errQueueFull
 	}
@@ -54,7 +55,7 @@ func (p *partition) add(h *hit.Hit, failures uint64) (*batch, error) {
 		b = newBatch()
 		p.filling = b
 	}
-	b.add(h)
+	b.add(h, alone)
 	if len(b.buf)-b.counted >= countBytes {
 		p.count(b)
 	}
@@ -250,6 +251,18 @@ func (p *partition) fail(b *batch, err error) {
 func (p *partition) finish(b *batch, err error) {
 	p.q.bytes.Add(-int64(b.counted))
 	b.err = err
+	if err != nil {
+		p.countLost(b)
+	}
 	b.release()
 	close(b.done)
+}
+
+// countLost counts the hits of a batch that nobody waits for, so that each hit that is not written is told to somebody.
+func (p *partition) countLost(b *batch) {
+	for _, e := range b.entries {
+		if e.alone {
+			p.q.lost(e.site, refusalOf(b.err).reason, 1)
+		}
+	}
 }

@@ -25,6 +25,7 @@ type queue struct {
 	metrics *metrics
 	source  string // of the identities given here; differs with every start
 	turns   turns
+	lost    func(site state.SiteID, why reason, hits int)
 	bytes   atomic.Int64
 
 	parts   atomic.Pointer[[]*partition] // set once, when the topic is known
@@ -35,8 +36,8 @@ type queue struct {
 	writers sync.WaitGroup
 }
 
-func newQueue(cfg *Config, m *metrics, source string) *queue {
-	return &queue{cfg: cfg, metrics: m, source: source, turns: newTurns(), stop: make(chan struct{})}
+func newQueue(cfg *Config, m *metrics, source string, lost func(state.SiteID, reason, int)) *queue {
+	return &queue{cfg: cfg, metrics: m, source: source, lost: lost, turns: newTurns(), stop: make(chan struct{})}
 }
 
 // partitions returns the partitions, as many as the topic has.

@@ -46,7 +46,7 @@ func onSlowLog(t *testing.T, takes func(partition int32, attempt int) (time.Dura
 		l := &slowLog{takes: takes, tries: map[int32]int{}}
 		cfg := Default()
 		cfg.Appender = l
-		q := newQueue(&cfg, newMetrics(&cfg, new(atomic.Int64)), "test")
+		q := newQueue(&cfg, newMetrics(&cfg, new(atomic.Int64)), "test", nil)
 		parts, err := q.partitions(testState())
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func onSlowLog(t *testing.T, takes func(partition int32, attempt int) (time.Dura
 // written queues a hit and returns how long it took until it was committed.
 func written(t *testing.T, p *partition) time.Duration {
 	began := time.Now()
-	b, err := p.add(&hit.Hit{SiteID: 1}, anyFailures)
+	b, err := p.add(&hit.Hit{SiteID: 1}, anyFailures, false)
 	if err != nil {
 		t.Error(err)
 		return 0

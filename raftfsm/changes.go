@@ -77,11 +77,12 @@ func (c *Controller) AddSite(ctx context.Context, name, timezone string) (state.
 type SiteChange struct {
 	Name     *string
 	Timezone *string // starts a new generation of the site's hours and days
+	Rules    *state.Rules
 }
 
 // UpdateSite changes the site of that name.
 func (c *Controller) UpdateSite(ctx context.Context, name string, to SiteChange) (state.Site, error) {
-	cmd := command.UpdateSite{Name: name, NewName: to.Name, Timezone: to.Timezone}
+	cmd := command.UpdateSite{Name: name, NewName: to.Name, Timezone: to.Timezone, Rules: to.Rules}
 	if to.Timezone != nil {
 		salts, err := c.saltsFor(*to.Timezone)
 		if err != nil {

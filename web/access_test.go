@@ -71,14 +71,15 @@ func TestWhoMayDoWhat(t *testing.T) {
 		"GET /sites/{site}/links": readers, "GET /sites/{site}/now": readers, "GET /sites/{site}/refused": readers, "GET /sites/{site}/live": readers, "GET /status": readers,
 		"POST /sites": editors, "PATCH /sites/{site}": editors, "DELETE /sites/{site}": editors,
 		"POST /sites/{site}/import": importers,
-		"GET /users":                admins, "POST /users": admins, "PUT /users/{email}/password": admins, "DELETE /users/{email}": admins,
+		"GET /links":                readers, "POST /sites/{site}/links": editors, "DELETE /links/{slug}": editors,
+		"GET /users": admins, "POST /users": admins, "PUT /users/{email}/password": admins, "DELETE /users/{email}": admins,
 		"GET /tokens": admins, "POST /tokens": admins, "DELETE /tokens/{id}": admins, "POST /kafka": admins,
 	}
 	n := newNode(t)
 	by := callers(t, n)
 	n.stop() // live streams end at once
 
-	fill := strings.NewReplacer("{site}", "nosuch.example", "{email}", "nobody@example.com", "{id}", "99")
+	fill := strings.NewReplacer("{site}", "nosuch.example", "{email}", "nobody@example.com", "{id}", "99", "{slug}", "nosuch")
 	for _, route := range n.routes() {
 		name := route.method + " " + route.path
 		allowed, ok := want[name]

@@ -58,11 +58,20 @@ func (c *fakeController) AddSite(_ context.Context, name, timezone string) (stat
 }
 
 func (c *fakeController) UpdateSite(_ context.Context, name string, to raftfsm.SiteChange) (state.Site, error) {
-	return apply[state.Site](c, command.UpdateSite{Name: name, NewName: to.Name, Timezone: to.Timezone})
+	return apply[state.Site](c, command.UpdateSite{Name: name, NewName: to.Name, Timezone: to.Timezone, Rules: to.Rules})
 }
 
 func (c *fakeController) DeleteSite(_ context.Context, name string) error {
 	_, err := apply[any](c, command.DeleteSite{Name: name})
+	return err
+}
+
+func (c *fakeController) PutLinks(_ context.Context, links []command.Link, replace bool) ([]state.Link, error) {
+	return apply[[]state.Link](c, command.PutLinks{Links: links, Replace: replace})
+}
+
+func (c *fakeController) DeleteLink(_ context.Context, domain, slug string) error {
+	_, err := apply[any](c, command.DeleteLink{Domain: domain, Slug: slug})
 	return err
 }
 

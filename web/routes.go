@@ -52,6 +52,10 @@ func (s *Server) routes() []route {
 		{GET, "/sites/{site}/live", auth.Read, stream, s.live.Stream},
 		{POST, "/sites/{site}/import", auth.Import, stream, s.admin.Import},
 
+		{GET, "/links", auth.Read, brief, s.admin.ListLinks},
+		{POST, "/sites/{site}/links", auth.Edit, brief, s.admin.PutLinks},
+		{DELETE, "/links/{slug}", auth.Edit, brief, s.admin.DeleteLink},
+
 		{GET, "/users", auth.Admin, brief, s.admin.ListUsers},
 		{POST, "/users", auth.Admin, brief, s.admin.AddUser},
 		{PUT, "/users/{email}/password", auth.Admin, brief, s.admin.SetPassword},

@@ -34,6 +34,7 @@ type Config struct {
 	Rules        ingest.Rules  // what is set apart as bots
 	Limits       ingest.Limits // how much one sender may send
 	DubSecret    string        // of Dub's webhook; never shown
+	LinkWait     time.Duration // how long a short link's answer waits for its click to be committed; 0: not at all
 
 	RetainEvents time.Duration // how long hits are kept in the log; 0: for ever
 	Counting     bool          // hits are counted; without, they are taken in and kept, and a later start with it counts them
@@ -105,6 +106,9 @@ func (c Config) Validate() error {
 		if rate.a > 0 && !(rate.burst >= 1 && rate.burst <= maxRate) {
 			return fmt.Errorf("--%s-burst: %v, 1 to %v are allowed", rate.flag, rate.burst, float64(maxRate))
 		}
+	}
+	if c.LinkWait < 0 || c.LinkWait > ingest.MaxLinkWait {
+		return fmt.Errorf("--link-wait: %s, 0s to %s are allowed", c.LinkWait, ingest.MaxLinkWait)
 	}
 	if c.RetainEvents != 0 && c.RetainEvents < time.Hour {
 		return fmt.Errorf("--retain-events: %s, at least 1h is allowed, or forever", c.RetainEvents)

@@ -111,6 +111,7 @@ func (n *Node) openIngest() (*ingest.Ingest, error) {
 	cfg.NodeID = n.cfg.NodeID
 	cfg.GeoIP, cfg.TrustedProxies, cfg.ClientHeader = n.cfg.GeoIP, n.cfg.TrustedProxies, n.cfg.ClientHeader
 	cfg.Rules, cfg.Limits, cfg.DubSecret = n.cfg.Rules, n.cfg.Limits, n.cfg.DubSecret
+	cfg.LinkWait, cfg.Started = n.cfg.LinkWait, n.ctl.Ready()
 	if n.cfg.Counting { // rollup is opened later, and before the first hit comes
 		cfg.Highest = func(partition int32, source string) (uint64, error) { return n.rollup.Highest(partition, source) }
 		cfg.Counted = func(ctx context.Context, offsets map[int32]int64) error { return n.rollup.WaitFor(ctx, offsets) }

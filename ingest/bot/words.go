@@ -15,6 +15,10 @@ var words = []word{
 
 	{"facebookexternal", KindPreview}, {"facebookcatalog", KindPreview}, {"preview", KindPreview}, {"embedly", KindPreview},
 	{"whatsapp/", KindPreview}, {"iframely", KindPreview}, {"imgproxy", KindPreview}, {"imageproxy", KindPreview}, {"favicon", KindPreview},
+	{"slackbot-link", KindPreview}, {"slack-img", KindPreview}, {"twitterbot", KindPreview}, {"telegrambot", KindPreview}, {"discordbot", KindPreview},
+	{"linkedinbot", KindPreview}, {"redditbot", KindPreview}, {"vkshare", KindPreview}, {"cardyb", KindPreview}, {"synapse (", KindPreview},
+	{"zoombot", KindPreview}, {"bitlybot", KindPreview}, {"mattermost-bot", KindPreview}, {"line-poker", KindPreview}, {"viberbot", KindPreview},
+	{"akkoma", KindPreview}, {"friendica", KindPreview}, {"gotosocial", KindPreview}, {"lemmy/", KindPreview}, {"peertube/", KindPreview},
 	{"mastodon", KindPreview}, {"pleroma", KindPreview}, {"misskey", KindPreview},
 
 	{"uptime", KindMonitor}, {"pingdom", KindMonitor}, {"statuscake", KindMonitor}, {"synthetic", KindMonitor},

@@ -16,7 +16,7 @@ func samples() []Command {
 		CreateTopic{Name: "t", ID: [16]byte{3}, Partitions: 8, ReplicationFactor: -1, Configs: map[string]string{"retention.ms": "1"}, Internal: true},
 		DeleteTopic{Name: "t"},
 		AddSite{Name: "a.example", Timezone: "UTC", Salts: Salts{"2026-01-02": {4}}},
-		UpdateSite{Name: "a.example", NewName: &name, Timezone: &zone},
+		UpdateSite{Name: "a.example", NewName: &name, Timezone: &zone, Rules: &Rules{Addresses: []string{"10.0.0.0/8"}, QueryListed: true, Query: []string{"q"}}},
 		DeleteSite{Name: "a.example"},
 		AddUser{Email: "a@b", Role: "admin", PasswordHash: "h"},
 		SetPassword{Email: "a@b", PasswordHash: "i"},
@@ -32,6 +32,8 @@ func samples() []Command {
 		SetCredential{User: "ada", Mechanism: "SCRAM-SHA-256", Salt: []byte{1}, Iterations: 4096, StoredKey: []byte{2}, ServerKey: []byte{3}},
 		DeleteCredential{User: "ada", Mechanism: "SCRAM-SHA-512"},
 		AlterQuota{User: &name, ClientID: new(string), Set: map[string]float64{"producer_byte_rate": 1024}, Remove: []string{"request_percentage"}},
+		PutLinks{Links: []Link{{Domain: "go.example", Slug: "a", Site: "a.example", Dest: "https://b.example/", Status: 302, ExpiresMs: 5}}, Replace: true},
+		DeleteLink{Domain: "go.example", Slug: "a"},
 		CompleteSetup{User: AddUser{Email: "a@b", Role: "admin", PasswordHash: "h"}, Site: AddSite{Name: "a.example", Timezone: "UTC"}},
 	}
 }

@@ -24,6 +24,8 @@ const (
 	KindSetCredential
 	KindDeleteCredential
 	KindAlterQuota
+	KindPutLinks
+	KindDeleteLink
 )
 
 var kinds = map[Kind]func([]byte) (Command, error){
@@ -49,6 +51,8 @@ var kinds = map[Kind]func([]byte) (Command, error){
 	KindSetCredential:       body[SetCredential],
 	KindDeleteCredential:    body[DeleteCredential],
 	KindAlterQuota:          body[AlterQuota],
+	KindPutLinks:            body[PutLinks],
+	KindDeleteLink:          body[DeleteLink],
 }
 
 // InitCluster is the first command of a cluster. The keys are drawn once and never change.
@@ -117,6 +121,7 @@ type UpdateSite struct {
 	NewName  *string `json:"new_name,omitempty"`
 	Timezone *string `json:"timezone,omitempty"`
 	Salts    Salts   `json:"salts,omitempty"`
+	Rules    *Rules  `json:"rules,omitempty"` // all of them: what is empty in it is taken away
 }
 
 // DeleteSite removes a site by name.
@@ -238,3 +243,5 @@ func (DeleteACLs) Kind() Kind          { return KindDeleteACLs }
 func (SetCredential) Kind() Kind       { return KindSetCredential }
 func (DeleteCredential) Kind() Kind    { return KindDeleteCredential }
 func (AlterQuota) Kind() Kind          { return KindAlterQuota }
+func (PutLinks) Kind() Kind            { return KindPutLinks }
+func (DeleteLink) Kind() Kind          { return KindDeleteLink }

@@ -19,7 +19,7 @@ func New() *State {
 }
 
 // Apply returns the state after cmd, proposed at now, and the command's result: the added or changed Topic, Site, User, Token or Broker,
-// a SetupResult, the removed []ACL, the first of the allocated producer ids (int64), or nil. On error the state is s itself, which is never changed.
+// a SetupResult, the []Link put, the removed []ACL, the first of the allocated producer ids (int64), or nil. On error the state is s itself, which is never changed.
 // Errors are ErrExists, ErrNotFound, ErrSetupDone, ErrInvalid, or command.ErrUnsupported, after which a replica must stop.
 func (s *State) Apply(cmd command.Command, now time.Time) (*State, any, error) {
 	next := *s
@@ -76,6 +76,10 @@ func (s *State) apply(cmd command.Command, now time.Time) (any, error) {
 		return s.allocateProducerIDs(cmd)
 	case command.AgreeSalts:
 		return s.agreeSalts(cmd)
+	case command.PutLinks:
+		return s.putLinks(cmd, now)
+	case command.DeleteLink:
+		return s.deleteLink(cmd)
 	case command.CompleteSetup:
 		return s.completeSetup(cmd, now)
 	}

@@ -54,6 +54,13 @@ func (s *State) updateSite(cmd command.UpdateSite) (any, error) {
 		site.Timezone = *cmd.Timezone
 		site.Generation++
 	}
+	if cmd.Rules != nil {
+		if err := checkRules(cmd.Rules); err != nil {
+			return nil, err
+		}
+		rules := *cmd.Rules
+		site.Rules = &rules
+	}
 	if err := s.addSalts(cmd.Salts); err != nil {
 		return nil, err
 	}
@@ -68,6 +75,7 @@ func (s *State) deleteSite(cmd command.DeleteSite) (any, error) {
 		return nil, notFound("site", SiteKey(cmd.Name))
 	}
 	s.Sites = without(s.Sites, site.ID)
+	s.deleteLinksOf(site.ID)
 	s.Reindex()
 	return nil, nil
 }

@@ -30,6 +30,8 @@ type State struct {
 	Credentials map[string]Credentials `json:"credentials,omitempty"` // by name of the Kafka user, never empty ones
 	Quotas      []Quota                `json:"quotas,omitempty"`      // in order of their entities, none twice
 
+	Links map[LinkKey]Link `json:"links,omitempty"` // bounded by MaxLinks
+
 	// RouteKey keys the hash that sends one visitor's hits to one partition. It never rotates; only the partition number is kept.
 	RouteKey [16]byte `json:"route_key"`
 	// ImportKey is the secret from which the salts of days outside Salts are derived (imported history).
@@ -90,7 +92,11 @@ type Site struct {
 	Timezone   string    `json:"timezone"`   // IANA name
 	Generation uint32    `json:"generation"` // grows when hour and day cells must be made anew
 	CreatedAt  time.Time `json:"created_at"`
+	Rules      *Rules    `json:"rules,omitempty"` // nil: none
 }
+
+// Rules say how the hits of a site are cleaned, and which are set apart.
+type Rules = command.Rules
 
 // Role says what a user may do. Each role may do all that the ones after it may.
 type Role string

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-analytics/weir/raftfsm"
+	"github.com/weir-analytics/weir/raftfsm/command"
 	"github.com/weir-analytics/weir/raftfsm/state"
 	"github.com/weir-analytics/weir/web/auth"
 	"github.com/weir-analytics/weir/web/stats"
@@ -18,6 +19,8 @@ type Controller interface {
 	AddSite(ctx context.Context, name, timezone string) (state.Site, error)
 	UpdateSite(ctx context.Context, name string, to raftfsm.SiteChange) (state.Site, error)
 	DeleteSite(ctx context.Context, name string) error
+	PutLinks(ctx context.Context, links []command.Link, replace bool) ([]state.Link, error)
+	DeleteLink(ctx context.Context, domain, slug string) error
 	AddUser(ctx context.Context, email string, role state.Role, passwordHash string) (state.User, error)
 	SetPassword(ctx context.Context, email, passwordHash string) error
 	DeleteUser(ctx context.Context, email string) error

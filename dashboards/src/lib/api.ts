@@ -1,7 +1,7 @@
 // Calls to the HTTP API. A failed call throws Failure, whose kind says what the page can do about it. Whether the server can be reached
 // at all is told to `reach`, which shows one banner for the whole page.
 import { reach } from './reach.svelte';
-import type { Answer, Attribution, Every, Me, Now, Refused, Report, Role, Scope, Site, Status, Token, User } from './types';
+import type { Answer, Attribution, Every, Link, Me, Now, Refused, Report, Role, Scope, Site, Status, Token, User } from './types';
 
 export type Kind = 'away' | 'expired' | 'refused';
 
@@ -108,6 +108,11 @@ export const api = {
   refused: (name: string, last: string, signal?: AbortSignal) => call<Refused>('GET', `${site(name)}/refused?${new URLSearchParams({ last })}`, undefined, signal),
   now: (name: string, signal?: AbortSignal) => call<Now>('GET', `${site(name)}/now`, undefined, signal),
   liveURL: (name: string) => `${base}${site(name)}/live`,
+
+  links: async (name: string, signal?: AbortSignal) =>
+    (await call<{ links: Link[] | null }>('GET', `/links?${new URLSearchParams({ site: name })}`, undefined, signal)).links ?? [],
+  addLink: (name: string, link: Partial<Link>) => call<{ links: Link[] }>('POST', `${site(name)}/links`, { links: [link] }),
+  deleteLink: (link: Link) => call<void>('DELETE', `/links/${encodeURIComponent(link.slug)}?${new URLSearchParams({ domain: link.domain })}`),
 
   users: async () => (await call<{ users: User[] | null }>('GET', '/users')).users ?? [],
   addUser: (email: string, role: Role, password: string) => call<User>('POST', '/users', { email, role, password }),

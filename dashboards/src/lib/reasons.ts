@@ -1,6 +1,7 @@
 // Why hits are refused, in words for a person (docs/interfaces.md, "What was not taken").
 const words: Record<string, string> = {
   'unknown-site': 'Named a site that is not here',
+  'unknown-link': 'Asked for a short link that is not here, or is over',
   invalid: 'A field was missing or wrong',
   'not-json': 'Not JSON',
   'not-utf8': 'Not text',

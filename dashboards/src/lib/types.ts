@@ -20,6 +20,19 @@ export interface Site {
   first_hit: boolean;
 }
 
+export interface Link {
+  id: string; // as in counts
+  slug: string;
+  domain: string;
+  site: string;
+  dest: string;
+  status: number;
+  pass_query: boolean;
+  pass_path: boolean;
+  expires_at: string | null;
+  created_at: string;
+}
+
 export interface Counts {
   visitors: number;
   pageviews: number;
