@@ -25,6 +25,10 @@ func TestConfluent(t *testing.T) {
 
 func (c confluent) config(more kafka.ConfigMap) *kafka.ConfigMap {
 	m := kafka.ConfigMap{"bootstrap.servers": c.seed, "message.max.bytes": limit, "log_level": 3}
+	if l := logins[c.seed]; l != nil {
+		more["security.protocol"], more["ssl.ca.location"], more["sasl.mechanism"] = "sasl_ssl", l.ca, "SCRAM-SHA-512"
+		more["sasl.username"], more["sasl.password"] = l.user, l.password
+	}
 	for k, v := range more {
 		m[k] = v
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
 type franz struct{ seed string }
@@ -20,7 +21,11 @@ func TestFranzGo(t *testing.T) {
 }
 
 func (f franz) client(opts ...kgo.Opt) (*kgo.Client, error) {
-	return kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(f.seed)}, opts...)...)
+	opts = append(opts, kgo.SeedBrokers(f.seed))
+	if l := logins[f.seed]; l != nil {
+		opts = append(opts, kgo.DialTLSConfig(l.tls()), kgo.SASL(scram.Auth{User: l.user, Pass: l.password}.AsSha512Mechanism()))
+	}
+	return kgo.NewClient(opts...)
 }
 
 func (f franz) produce(ctx context.Context, topic string, partition int32, o produceOpts, recs []rec) error {

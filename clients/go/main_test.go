@@ -60,9 +60,9 @@ func run(m *testing.M) int {
 }
 
 // startNode starts weir on free loopback ports and waits until it is ready. stop ends it cleanly and shows its warnings.
-func startNode(binary, data string) (seed string, stop func() error, err error) {
+func startNode(binary, data string, flags ...string) (seed string, stop func() error, err error) {
 	var log bytes.Buffer
-	cmd := exec.Command(binary, "serve", "--data", data, "--http", "127.0.0.1:0", "--kafka", "127.0.0.1:0")
+	cmd := exec.Command(binary, append([]string{"serve", "--data", data, "--http", "127.0.0.1:0", "--kafka", "127.0.0.1:0"}, flags...)...)
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
 		return "", nil, err
@@ -75,7 +75,8 @@ func startNode(binary, data string) (seed string, stop func() error, err error) 
 			return "", nil, fmt.Errorf("weir went away: %v\n%s", err, &log)
 		default:
 		}
-		if seed, err = listener(filepath.Join(data, "admin.sock")); err == nil {
+		if all, err := listeners(filepath.Join(data, "admin.sock")); err == nil {
+			seed = all["kafka"]
 			break
 		} else if time.Since(began) > 2*time.Minute {
 			cmd.Process.Kill()
@@ -109,8 +110,8 @@ func showWarnings(log io.Reader) {
 	}
 }
 
-// listener asks the node's admin socket for the address of its Kafka listener, once it is ready.
-func listener(socket string) (string, error) {
+// listeners asks the node's admin socket for the addresses of its listeners, once it is ready.
+func listeners(socket string) (map[string]string, error) {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", socket)
@@ -118,24 +119,24 @@ func listener(socket string) (string, error) {
 	c := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: 10 * time.Second}
 	res, err := c.Get("http://weir/readyz")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("/readyz: %s", res.Status)
+		return nil, fmt.Errorf("/readyz: %s", res.Status)
 	}
 	if res, err = c.Get("http://weir/api/v1/status"); err != nil {
-		return "", err
+		return nil, err
 	}
 	defer res.Body.Close()
 	var doc struct{ Listeners map[string]string }
 	if err := json.NewDecoder(res.Body).Decode(&doc); err != nil {
-		return "", err
+		return nil, err
 	}
 	if doc.Listeners["kafka"] == "" {
-		return "", fmt.Errorf("/api/v1/status names no Kafka listener")
+		return nil, fmt.Errorf("/api/v1/status names no Kafka listener")
 	}
-	return doc.Listeners["kafka"], nil
+	return doc.Listeners, nil
 }
 
 // needNode skips the test when there is no broker to test.

@@ -27,8 +27,14 @@ type remote struct {
 
 func startRemote(t *testing.T, name string, args ...string) *remote {
 	t.Helper()
+	return startRemoteWith(t, nil, name, args...)
+}
+
+// startRemoteWith is startRemote with more in the environment: how to log in.
+func startRemoteWith(t *testing.T, env []string, name string, args ...string) *remote {
+	t.Helper()
 	r := &remote{cmd: exec.Command(name, args...)}
-	r.cmd.Stderr = os.Stderr
+	r.cmd.Stderr, r.cmd.Env = os.Stderr, append(os.Environ(), env...)
 	var err error
 	if r.in, err = r.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)

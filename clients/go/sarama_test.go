@@ -2,12 +2,14 @@ package clients
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/IBM/sarama"
+	"github.com/xdg-go/scram"
 )
 
 type saramaDriver struct {
@@ -38,7 +40,24 @@ func (s saramaDriver) config() *sarama.Config {
 	c.Consumer.Group.Session.Timeout = session
 	c.Consumer.Group.Heartbeat.Interval = time.Second
 	c.Consumer.Offsets.Initial = sarama.OffsetOldest
+	if l := logins[s.seed]; l != nil {
+		c.Net.TLS.Enable, c.Net.TLS.Config = true, l.tls()
+		c.Net.SASL.Enable, c.Net.SASL.User, c.Net.SASL.Password = true, l.user, l.password
+		c.Net.SASL.Mechanism = sarama.SASLTypeSCRAMSHA512
+		c.Net.SASL.SCRAMClientGeneratorFunc = func() sarama.SCRAMClient { return &saramaScram{} }
+	}
 	return c
+}
+
+// saramaScram gives sarama the SCRAM that it leaves to its user.
+type saramaScram struct{ *scram.ClientConversation }
+
+func (s *saramaScram) Begin(user, password, authzID string) error {
+	c, err := scram.SHA512.NewClient(user, password, authzID)
+	if err == nil {
+		s.ClientConversation = c.NewConversation()
+	}
+	return err
 }
 
 func (s saramaDriver) produce(_ context.Context, topic string, partition int32, o produceOpts, recs []rec) error {
@@ -72,7 +91,19 @@ func (s saramaDriver) produce(_ context.Context, topic string, partition int32, 
 		}
 		list = append(list, m)
 	}
-	return p.SendMessages(list)
+	return each(p.SendMessages(list))
+}
+
+// each says what has become of every message; sarama itself says how many failed.
+func each(err error) error {
+	var all sarama.ProducerErrors
+	if !errors.As(err, &all) {
+		return err
+	}
+	for _, one := range all {
+		err = errors.Join(err, one)
+	}
+	return err
 }
 
 func fromSarama(m *sarama.ConsumerMessage) rec {

@@ -2,12 +2,15 @@ package clients
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/sasl"
+	"github.com/segmentio/kafka-go/sasl/scram"
 )
 
 type segmentio struct{ seed string }
@@ -24,10 +27,33 @@ type toPartition int32
 
 func (p toPartition) Balance(kafka.Message, ...int) int { return int(p) }
 
+// mechanism is how to log in; nil where nobody is asked to.
+func (s segmentio) mechanism() (sasl.Mechanism, *tls.Config) {
+	l := logins[s.seed]
+	if l == nil {
+		return nil, nil
+	}
+	m, err := scram.Mechanism(scram.SHA512, l.user, l.password)
+	if err != nil {
+		panic(err) // a password that SASLprep refuses
+	}
+	return m, l.tls()
+}
+
+func (s segmentio) transport() *kafka.Transport {
+	mechanism, cfg := s.mechanism()
+	return &kafka.Transport{SASL: mechanism, TLS: cfg}
+}
+
+func (s segmentio) dialer() *kafka.Dialer {
+	mechanism, cfg := s.mechanism()
+	return &kafka.Dialer{Timeout: 10 * time.Second, DualStack: true, SASLMechanism: mechanism, TLS: cfg}
+}
+
 func (s segmentio) produce(ctx context.Context, topic string, partition int32, o produceOpts, recs []rec) error {
 	w := &kafka.Writer{
 		Addr: kafka.TCP(s.seed), Topic: topic, Balancer: toPartition(partition), RequiredAcks: kafka.RequireAll,
-		Transport: &kafka.Transport{}, // the shared one does not know topics made since it last asked
+		Transport: s.transport(), // the shared one does not know topics made since it last asked
 		BatchSize: len(recs), BatchBytes: limit, BatchTimeout: 10 * time.Millisecond,
 	}
 	if err := w.Compression.UnmarshalText([]byte(o.Codec)); err != nil && o.Codec != "none" {
@@ -57,7 +83,7 @@ func fromSegmentio(m kafka.Message) rec {
 }
 
 func (s segmentio) consume(ctx context.Context, topic string, partition int32, offset int64, n int) ([]rec, error) {
-	r := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{s.seed}, Topic: topic, Partition: int(partition), MaxBytes: 2 * limit, MaxWait: time.Second})
+	r := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{s.seed}, Topic: topic, Partition: int(partition), Dialer: s.dialer(), MaxBytes: 2 * limit, MaxWait: time.Second})
 	defer r.Close()
 	if err := r.SetOffset(offset); err != nil {
 		return nil, err
@@ -74,7 +100,7 @@ func (s segmentio) consume(ctx context.Context, topic string, partition int32, o
 }
 
 func (s segmentio) offsetAt(ctx context.Context, topic string, partition int32, at time.Time) (int64, error) {
-	c, err := kafka.DialLeader(ctx, "tcp", s.seed, topic, int(partition))
+	c, err := s.dialer().DialLeader(ctx, "tcp", s.seed, topic, int(partition))
 	if err != nil {
 		return 0, err
 	}
@@ -84,7 +110,7 @@ func (s segmentio) offsetAt(ctx context.Context, topic string, partition int32, 
 
 func (s segmentio) member(ctx context.Context, group, topic string, each func(rec)) error {
 	r := kafka.NewReader(kafka.ReaderConfig{
-		Brokers: []string{s.seed}, GroupID: group, Topic: topic, MaxWait: time.Second,
+		Brokers: []string{s.seed}, Dialer: s.dialer(), GroupID: group, Topic: topic, MaxWait: time.Second,
 		SessionTimeout: session, HeartbeatInterval: time.Second, RebalanceTimeout: 10 * time.Second, StartOffset: kafka.FirstOffset,
 	})
 	defer r.Close()

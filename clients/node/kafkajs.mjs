@@ -1,9 +1,9 @@
 // kafkajs as the cases want it: node kafkajs.mjs HOST:PORT [member GROUP TOPIC]
 import kafkajs from 'kafkajs'
-import { fromBase64, limit, serve, sessionMs, toBase64 } from './rpc.mjs'
+import { access, fromBase64, limit, serve, sessionMs, toBase64 } from './rpc.mjs'
 
 const { Kafka, CompressionTypes, logLevel } = kafkajs
-const kafka = new Kafka({ clientId: 'kafkajs', brokers: [process.argv[2]], logLevel: logLevel.NOTHING, retry: { retries: 3 } })
+const kafka = new Kafka({ clientId: 'kafkajs', brokers: [process.argv[2]], logLevel: logLevel.NOTHING, retry: { retries: 3 }, ...(access && { ssl: { ca: [access.ca] }, sasl: { mechanism: 'scram-sha-512', ...access.login } }) })
 
 function fromMessage (m) {
   // kafkajs gives the headers as an object: one of several values is an array.

@@ -1,10 +1,16 @@
 // What the programs of the clients have in common: one JSON request per line on standard input, one answer per line on standard output.
 // A member of a group prints records instead, and leaves when the input ends. Bytes are base64, null is null.
+import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
 export const fromBase64 = (text) => (text === null || text === undefined ? null : Buffer.from(text, 'base64'))
 export const toBase64 = (bytes) => (bytes === null || bytes === undefined ? null : Buffer.from(bytes).toString('base64'))
 export const sessionMs = 6000
+// access is how to log in over TLS; undefined where nobody is asked to.
+export const access = process.env.CLIENTS_CA && {
+  ca: readFileSync(process.env.CLIENTS_CA, 'utf8'),
+  login: { username: process.env.CLIENTS_USER, password: process.env.CLIENTS_PASSWORD }
+}
 export const limit = 11 << 20
 
 /** write prints one line and waits until it is out, however large. */

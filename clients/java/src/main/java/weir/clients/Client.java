@@ -67,8 +67,23 @@ public final class Client {
         }
     }
 
+    /** How to log in over TLS, where the environment says so. */
+    private static void access(Map<String, Object> config) {
+        String ca = System.getenv("CLIENTS_CA");
+        if (ca == null) {
+            return;
+        }
+        config.put("security.protocol", "SASL_SSL");
+        config.put("ssl.truststore.type", "PEM");
+        config.put("ssl.truststore.location", ca);
+        config.put("sasl.mechanism", "SCRAM-SHA-512");
+        config.put("sasl.jaas.config", "org.apache.kafka.common.security.scram.ScramLoginModule required username=\"" + System.getenv("CLIENTS_USER")
+                + "\" password=\"" + System.getenv("CLIENTS_PASSWORD") + "\";");
+    }
+
     private static KafkaProducer<byte[], byte[]> producer(Map<String, Object> more) {
         Map<String, Object> config = new HashMap<>(more);
+        access(config);
         config.put("bootstrap.servers", seed);
         config.put("max.request.size", LIMIT);
         config.put("max.block.ms", 30_000);
@@ -77,6 +92,7 @@ public final class Client {
 
     private static KafkaConsumer<byte[], byte[]> consumer(Map<String, Object> more) {
         Map<String, Object> config = new HashMap<>(more);
+        access(config);
         config.put("bootstrap.servers", seed);
         config.put("enable.auto.commit", false);
         config.put("auto.offset.reset", "earliest");
