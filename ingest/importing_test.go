@@ -10,11 +10,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
 	dto "github.com/prometheus/client_model/go"
@@ -286,6 +288,71 @@ func TestHostileLogsNeverStopAnImport(t *testing.T) {
 		}
 		if result.Lines != lines || result.Accepted+result.Rejected != lines {
 			t.Errorf("%s: %d lines, got %+v", filepath.Base(file), lines, result.ImportCounts)
+		}
+	}
+}
+
+// TestHostileValuesSurviveAsText: what attackers write into logs comes out as the text that it is, or not at all, and the lines around it count.
+func TestHostileValuesSurviveAsText(t *testing.T) {
+	f := start(t, nil)
+	line := func(path, referrer, agent string) string {
+		return `81.2.69.142 - - [03/Feb/2026:00:00:01 +0000] "GET ` + path + ` HTTP/1.1" 200 5 "` + referrer + `" "` + agent + `"` + "\n"
+	}
+	formula, script := `=cmd|'/C calc'!A0`, `<script>alert(1)</script>`
+	result := f.importText(t, line("/before", "-", chrome)+
+		line("/"+formula, "https://"+script+"/", formula)+
+		line("/"+script, "-", script)+
+		line("/a\x00b", "-", "nul \x00 agent")+
+		line("/+1%2B1", "-", "@SUM(A1)")+
+		"\x00\x00\x00\n"+
+		line("/"+strings.Repeat("x", 100_000), "-", chrome)+
+		line("/bad\xff\xfeutf8", "-", "\xc3\x28")+
+		line("/after", "-", chrome))
+	if result.Lines != 9 || result.Accepted != 7 || result.Reasons["line too long"] != 1 || result.Reasons["not a known log format"] != 1 {
+		t.Errorf("got %+v", result)
+	}
+	paths, agents := map[string]bool{}, map[string]bool{}
+	for _, h := range f.log.hits() {
+		paths[h.Path], agents[h.Agent] = true, true
+		if !utf8.ValidString(h.Path + h.Agent + h.Referrer + h.Query) {
+			t.Errorf("not UTF-8: %+v", h)
+		}
+	}
+	for _, path := range []string{"/before", "/" + formula, "/" + script, "/+1+1", "/after"} {
+		if !paths[path] {
+			t.Errorf("%q is not among %q", path, slices.Sorted(maps.Keys(paths)))
+		}
+	}
+	for _, agent := range []string{formula, script, "@SUM(A1)"} {
+		if !agents[agent] {
+			t.Errorf("%q is not among %q", agent, slices.Sorted(maps.Keys(agents)))
+		}
+	}
+}
+
+func TestABrokenArchiveKeepsWhatCameBefore(t *testing.T) {
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	_, _ = w.Write([]byte(logLines(0, 20_000)))
+	_ = w.Close()
+	whole := zipped.Bytes()
+	f := start(t, nil)
+	for name, test := range map[string]struct {
+		f    *fixture
+		data []byte
+	}{"cut": {f, whole[:len(whole)/2]}, "bytes changed": {start(t, nil), append(append(bytes.Clone(whole[:len(whole)/2]), "garbage"...), whole[len(whole)/2:]...)}} {
+		result, err := test.f.importInto(1, string(test.data))
+		if err == nil || result.Lines == 0 || !strings.Contains(err.Error(), "after line") {
+			t.Errorf("%s: %+v, %v", name, result.ImportCounts, err)
+		}
+	}
+	f.importText(t, string(whole))
+	if got := uniqueHits(f.log); got != 20_000 {
+		t.Errorf("%d hits", got)
+	}
+	for _, head := range []string{"\x1f\x8b", "\x1f\x8bgarbage", "BZhgarbage", "\x28\xb5\x2f\xfdgarbage"} {
+		if result, err := f.importInto(1, head); err == nil || result.Accepted != 0 {
+			t.Errorf("%q: %+v, %v", head, result, err)
 		}
 	}
 }

@@ -136,6 +136,9 @@ func (p *Parser) parseW3C(line []byte, into *Line) error {
 	for i, field := range fields {
 		l.take(field, p.tokens[i], p)
 	}
+	if p.fields == nil && (!isAddress(into.Client) || len(l.status) == 0) { // fields that were guessed by their number
+		return bad(UnknownFormat, "it begins like a W3C line, and has no address and status where IIS or CloudFront write them")
+	}
 	return l.finish(p)
 }
 
