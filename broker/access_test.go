@@ -95,15 +95,15 @@ func (a *authority) write(name, kind string, der []byte) {
 
 func (a *authority) path(name string) string { return filepath.Join(a.dir, name) }
 
-// listens returns what a listener with the certificate "server" needs.
-func (a *authority) listens(auth tls.ClientAuthType) *tls.Config {
+// listens returns what a listener with the certificate "server" needs, whose clients log in or not.
+func (a *authority) listens(auth tls.ClientAuthType, login bool) *tls.Config {
 	a.t.Helper()
 	a.sign("server", pkix.Name{CommonName: "server"}, nil)
 	keys, err := wire.OpenKeys(wire.Files{Cert: a.path("server.pem"), Key: a.path("server.key"), ClientCA: a.path("ca.pem"), ClientAuth: auth}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	return keys.Config()
+	return keys.Config(login)
 }
 
 // dials is the side of a client, with a certificate of its own if it has a name.
@@ -207,7 +207,7 @@ func answers(t *testing.T, opts []kgo.Opt) bool {
 func TestLogInsOfAllMechanisms(t *testing.T) {
 	a := newAuthority(t)
 	b, _ := startGuarded(t, nil,
-		Listener{Name: "SASL_SSL", Addr: "127.0.0.1:0", TLS: a.listens(tls.NoClientCert), Login: true},
+		Listener{Name: "SASL_SSL", Addr: "127.0.0.1:0", TLS: a.listens(tls.RequireAndVerifyClientCert, true), Login: true}, // who logs in needs no certificate
 		Listener{Name: "SASL_PLAINTEXT", Addr: "127.0.0.1:0", Login: true})
 	addUser(t, b, "ada", "right, and long")
 	createTopic(t, b, "t", 1)
@@ -439,7 +439,7 @@ func TestCertificatesOfClients(t *testing.T) {
 	a.sign("ada", pkix.Name{CommonName: "ada", Organization: []string{"Example, Inc."}, OrganizationalUnit: []string{"counts"}, Country: []string{"DE"}}, nil)
 	stranger := newAuthority(t)
 	stranger.sign("eve", pkix.Name{CommonName: "ada"}, nil)
-	b, _ := startGuarded(t, nil, Listener{Name: "SSL", Addr: "127.0.0.1:0", TLS: a.listens(tls.RequireAndVerifyClientCert)})
+	b, _ := startGuarded(t, nil, Listener{Name: "SSL", Addr: "127.0.0.1:0", TLS: a.listens(tls.RequireAndVerifyClientCert, false)})
 	createTopic(t, b, "t", 1)
 	if err := roundTrip(t, via(b, 1, kgo.DialTLSConfig(a.dials("ada"))), "t"); err != nil {
 		t.Errorf("with a certificate: %v", err)
@@ -456,7 +456,7 @@ func TestCertificatesOfClients(t *testing.T) {
 
 func TestAChangedCertificateIsUsedAtTheNextConnection(t *testing.T) {
 	a := newAuthority(t)
-	b, _ := startGuarded(t, nil, Listener{Name: "SSL", Addr: "127.0.0.1:0", TLS: a.listens(tls.NoClientCert)})
+	b, _ := startGuarded(t, nil, Listener{Name: "SSL", Addr: "127.0.0.1:0", TLS: a.listens(tls.NoClientCert, false)})
 	shown := func() string {
 		c, err := tls.Dial("tcp", b.Addrs()[1].String(), a.dials(""))
 		if err != nil {

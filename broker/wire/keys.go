@@ -24,10 +24,14 @@ type Keys struct {
 	log   *slog.Logger
 
 	mu      sync.Mutex // guards what follows
-	cfg     *tls.Config
+	cfg     configs
 	seen    [3]stamp
 	checked time.Time
 }
+
+// configs are what listeners need that know their clients by certificates, and those that have them log in: as with Kafka, who logs in is not
+// asked for a certificate.
+type configs struct{ certificates, logins *tls.Config }
 
 type stamp struct {
 	modified time.Time
@@ -47,16 +51,22 @@ func OpenKeys(files Files, log *slog.Logger) (*Keys, error) {
 	return k, nil
 }
 
-// Config returns what a listener needs. Each handshake uses the files as they are then; while they can't be used, for instance because only
+// Config returns what a listener needs whose clients show certificates, if Files says so, or log in. Each handshake uses the files as they are then; while they can't be used, for instance because only
 // one of two was replaced so far, the last good ones stay.
-func (k *Keys) Config() *tls.Config {
+func (k *Keys) Config(login bool) *tls.Config {
 	return &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return k.current(time.Now()), nil },
+		MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			cfg := k.current(time.Now())
+			if login {
+				return cfg.logins, nil
+			}
+			return cfg.certificates, nil
+		},
 	}
 }
 
-func (k *Keys) current(now time.Time) *tls.Config {
+func (k *Keys) current(now time.Time) configs {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if now.Sub(k.checked) < checkFiles {
@@ -87,25 +97,27 @@ func stamps(f Files) (s [3]stamp) {
 	return s
 }
 
-func (f Files) read() (*tls.Config, error) {
+func (f Files) read() (configs, error) {
 	cert, err := tls.LoadX509KeyPair(f.Cert, f.Key)
 	if err != nil {
-		return nil, fmt.Errorf("certificate %s and key %s: %w", f.Cert, f.Key, err)
+		return configs{}, fmt.Errorf("certificate %s and key %s: %w", f.Cert, f.Key, err)
 	}
-	cfg := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, ClientAuth: f.ClientAuth}
+	logins := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 	if f.ClientAuth == tls.NoClientCert {
-		return cfg, nil
+		return configs{certificates: logins, logins: logins}, nil
 	}
+	cfg := logins.Clone()
+	cfg.ClientAuth = f.ClientAuth
 	cfg.SessionTicketsDisabled = true // each connection is checked against the authorities of now
 	pem, err := os.ReadFile(f.ClientCA)
 	if err != nil {
-		return nil, fmt.Errorf("authorities of clients: %w", err)
+		return configs{}, fmt.Errorf("authorities of clients: %w", err)
 	}
 	cfg.ClientCAs = x509.NewCertPool()
 	if !cfg.ClientCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("authorities of clients: %s: %w", f.ClientCA, errNoCertificate)
+		return configs{}, fmt.Errorf("authorities of clients: %s: %w", f.ClientCA, errNoCertificate)
 	}
-	return cfg, nil
+	return configs{certificates: cfg, logins: logins}, nil
 }
 
 var errNoCertificate = errors.New("no certificate in PEM form is in it")

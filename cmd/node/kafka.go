@@ -112,7 +112,7 @@ func (n *Node) brokerListeners() ([]broker.Listener, api.Access, error) {
 	for _, l := range list {
 		b := broker.Listener{Name: l.name, Addr: l.addr, Login: l.login()}
 		if l.tls() {
-			b.TLS = keys.Config()
+			b.TLS = keys.Config(l.login())
 		}
 		listeners = append(listeners, b)
 	}
