@@ -105,6 +105,7 @@ func (h *Handler) brokerConfigs(name string) ([]kmsg.DescribeConfigsResponseReso
 	return []kmsg.DescribeConfigsResponseResourceConfig{
 		flag("auto.create.topics.enable", strconv.FormatBool(h.cfg.AutoCreateTopics), kmsg.ConfigTypeBoolean),
 		flag("broker.id", name, kmsg.ConfigTypeInt),
+		flag("connections.max.reauth.ms", strconv.FormatInt(h.cfg.Access.Reauthenticate.Milliseconds(), 10), kmsg.ConfigTypeLong),
 		flag("default.replication.factor", "-1", kmsg.ConfigTypeInt),
 		flag("fetch.max.bytes", strconv.Itoa(h.cfg.MaxFetchBytes), kmsg.ConfigTypeInt),
 		flag("log.dirs", h.backend.LogDir(), kmsg.ConfigTypeString),

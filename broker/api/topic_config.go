@@ -70,6 +70,7 @@ var topicKeys = []topicKey{
 	{"cleanup.policy", "delete", kmsg.ConfigTypeList, policyList, "delete: by retention; compact: of each key the newest record is kept; compact,delete: both"},
 	{"compression.type", "producer", kmsg.ConfigTypeString, oneOf("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"), "producer: batches are kept as they were sent; else they are compressed anew when they come with another codec"},
 	{"delete.retention.ms", "86400000", kmsg.ConfigTypeLong, between(0, 1<<62), "how long a tombstone of a compacted topic stays once it has done its work"},
+	{"file.delete.delay.ms", "0", kmsg.ConfigTypeLong, between(0, 1<<63-1), "files of segments that are let go are removed once nobody reads them, whatever this says"},
 	{"flush.messages", "9223372036854775807", kmsg.ConfigTypeLong, between(1, 1<<63-1), "every batch is synced to disk before it is acknowledged, so that no value asks for more"},
 	{"flush.ms", "9223372036854775807", kmsg.ConfigTypeLong, between(0, 1<<63-1), "as flush.messages"},
 	{"max.compaction.lag.ms", "9223372036854775807", kmsg.ConfigTypeLong, between(1, 1<<63-1), "after how long a record is compacted, whatever min.cleanable.dirty.ratio says"},
