@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"reflect"
 	"testing"
 )
 
@@ -71,6 +72,31 @@ func FuzzBuild(f *testing.F) {
 		})
 		if err != nil {
 			t.Fatal(err)
+		}
+	})
+}
+
+// Property: plainRecord reads what parseRecord reads, and leaves it only records
+// with headers and those that it refuses.
+func FuzzPlainRecord(f *testing.F) {
+	for _, r := range sample(4) {
+		f.Add(build(f, None, []Record{{Key: r.Key, Value: r.Value, Headers: r.Headers, TimestampMs: r.TimestampMs}})[HeaderSize:])
+	}
+	f.Add(build(f, None, []Record{{Value: make([]byte, 200)}})[HeaderSize:])
+	f.Add([]byte{12, 0, 0, 0, 1, 1, 0})
+	f.Add([]byte{12, 0, 0, 0, 1, 3, 0})
+	f.Add([]byte{14, 0, 0, 0, 1, 0x81, 0, 0})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		plain, rest, ok := plainRecord(b)
+		full, fullRest, err := parseRecord(b, nil)
+		if want := err == nil && len(full.Headers) == 0; ok != want {
+			t.Fatalf("plain %v, parsed with %d headers and %v", ok, len(full.Headers), err)
+		}
+		if !ok {
+			return
+		}
+		if !bytes.Equal(rest, fullRest) || !reflect.DeepEqual(plain, full) {
+			t.Fatalf("%+v and %d bytes, want %+v and %d", plain, len(rest), full, len(fullRest))
 		}
 	})
 }

@@ -67,11 +67,15 @@ func (b Batch) forEach(maxInflated int, fn func(Record) error) error {
 	}
 	var headers []Header
 	for i := range b.Count {
-		r, rest, err := parseRecord(body, headers)
-		if err != nil {
-			return fmt.Errorf("record %d of %d: %w", i, b.Count, err)
+		r, rest, plain := plainRecord(body)
+		if !plain {
+			var err error
+			if r, rest, err = parseRecord(body, headers); err != nil {
+				return fmt.Errorf("record %d of %d: %w", i, b.Count, err)
+			}
+			headers = r.Headers[:0]
 		}
-		body, headers = rest, r.Headers[:0]
+		body = rest
 		if b.LogAppendTime() {
 			r.TimestampMs = b.MaxTimestampMs
 		} else {

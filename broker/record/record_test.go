@@ -364,6 +364,21 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
+func BenchmarkValidatePlain(b *testing.B) {
+	records := make([]Record, 300)
+	for i := range records {
+		records[i] = Record{Value: make([]byte, 200), OffsetDelta: int32(i), TimestampMs: int64(i / 50)}
+	}
+	batch := build(b, None, records)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Validate(batch, Rules{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/300, "ns/record")
+}
+
 func BenchmarkValidate(b *testing.B) {
 	for _, c := range codecs {
 		b.Run(c.String(), func(b *testing.B) {
