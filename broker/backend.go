@@ -39,7 +39,7 @@ func (k backend) SetTopicConfigs(ctx context.Context, name string, configs map[s
 }
 
 func (k backend) WriteMarker(ctx context.Context, topic string, partition int32, m record.Marker) error {
-	return markers{k.b}.Write(ctx, topic, partition, m)
+	return markers(k).Write(ctx, topic, partition, m)
 }
 
 func (k backend) OffsetsTopic(ctx context.Context, choose func(count int32) int32) error {

@@ -209,7 +209,7 @@ func copySome(t *testing.T, b *Broker, life, n int, opts ...kgo.Opt) (done int) 
 	s, err := kgo.NewGroupTransactSession(append([]kgo.Opt{
 		kgo.SeedBrokers(b.Addr().String()), kgo.TransactionalID(fmt.Sprintf("copy-%d", life%2)), kgo.ConsumerGroup("copy"), kgo.ConsumeTopics("in"),
 		kgo.DefaultProduceTopic("out"), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.RequireStableFetchOffsets(), kgo.FetchMaxBytes(2000), kgo.MaxConcurrentFetches(1),
+		kgo.FetchMaxBytes(2000), kgo.MaxConcurrentFetches(1),
 	}, opts...)...)
 	if err != nil {
 		t.Fatal(err)

@@ -78,7 +78,7 @@ func copyInTransactions(ctx context.Context, t *testing.T, seed string, records 
 	for ctx.Err() == nil {
 		s, err := kgo.NewGroupTransactSession(kgo.SeedBrokers(seed), kgo.TransactionalID("copy"), kgo.ConsumerGroup("copy"), kgo.ConsumeTopics("in"),
 			kgo.DefaultProduceTopic("out"), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-			kgo.RequireStableFetchOffsets(), kgo.SessionTimeout(6*time.Second), kgo.HeartbeatInterval(time.Second), kgo.RetryTimeout(20*time.Second))
+			kgo.SessionTimeout(6*time.Second), kgo.HeartbeatInterval(time.Second), kgo.RetryTimeout(20*time.Second))
 		if err != nil {
 			t.Error(err)
 			return

@@ -29,10 +29,7 @@ func TestImport(t *testing.T) {
 }
 
 // slowImporter shows progress after each byte, so that a test can talk to it.
-type slowImporter struct {
-	fakeImporter
-	begun chan struct{}
-}
+type slowImporter struct{ begun chan struct{} }
 
 func (s *slowImporter) Import(ctx context.Context, in ImportRequest, progress func(ImportCounts)) (result ImportResult, err error) {
 	close(s.begun)

@@ -52,7 +52,6 @@ type world struct {
 	open    map[int64]int64  // first offset of transactions that go on
 	pending map[int64][]kept // records of those
 	aborted []seglog.Aborted
-	oddEnds bool // transactions may stay open
 }
 
 func newWorld(t testing.TB, fsys vfs.FS, seed uint64) *world {

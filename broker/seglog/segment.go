@@ -60,8 +60,6 @@ func (s *segment) lastIndex() uint64 {
 	return s.head.firstIndex + uint64(s.sum.slots) + uint64(s.sum.joined) - 1
 }
 
-func (s *segment) empty() bool { return s.sum.slots == 0 }
-
 // view is a segment as a reader saw it at one moment, with its files held open.
 type view struct {
 	s     *segment

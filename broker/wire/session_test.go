@@ -62,7 +62,7 @@ func TestBareFrames(t *testing.T) {
 	c := strangers(t, func(_ context.Context, r *Request) Reply {
 		if !r.Raw {
 			r.Client.Session.Raw = true
-			return echo(nil, r)
+			return echo(t.Context(), r)
 		}
 		if string(r.Body) == "last" {
 			r.Client.Session.Principal = "User:ada"
@@ -107,7 +107,7 @@ func TestAMutedConnectionIsAnsweredAndThenNotRead(t *testing.T) {
 				r.Client.Session.Mute(20 * time.Second)
 				r.Client.Session.Mute(time.Second) // never shortens
 			}
-			return echo(nil, r)
+			return echo(t.Context(), r)
 		})
 		ours, theirs := net.Pipe()
 		if err := s.start(ours, "192.0.2.1", &Listener{}); err != nil {

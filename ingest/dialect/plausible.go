@@ -85,7 +85,6 @@ func ParsePlausible(body []byte) (Event, error) {
 type plausible struct {
 	event                              *Event
 	name, url, domain, referrer, props bool
-	haveName                           bool
 }
 
 // member takes one member of the object.

@@ -66,12 +66,11 @@ func (p *Parser) parseBalancer(line []byte, into *Line) (ok bool, err error) {
 	}
 	rest = bytes.TrimLeft(rest, " ")
 	if len(rest) > 0 && rest[0] == '"' {
-		agent, after, closed := cutQuoted(rest[1:])
+		agent, _, closed := cutQuoted(rest[1:])
 		if !closed {
-			agent, after = rest[1:], nil
+			agent = rest[1:]
 		}
 		into.Agent, into.HasAgent = usable(p.unescape(agent)), true
-		rest = after
 	}
 	return true, nil
 }

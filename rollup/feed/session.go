@@ -145,7 +145,8 @@ func (s *session) poll(ctx context.Context) kgo.Fetches {
 	now := time.Now()
 	at := s.wakeAt(now)
 	if !at.After(now) {
-		return s.client.PollFetches(nil) //nolint:staticcheck // what is there, at once
+		//lint:ignore SA1012 nil asks for what is there, at once
+		return s.client.PollFetches(nil)
 	}
 	wait, cancel := context.WithDeadline(ctx, at)
 	defer cancel()
