@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/weir-analytics/weir/broker/api"
 	"github.com/weir-analytics/weir/broker/group"
@@ -18,7 +17,6 @@ type backend struct{ b *Broker }
 
 func (k backend) View() *api.View          { return k.b.view.Load() }
 func (k backend) Changed() <-chan struct{} { return k.b.changed.wait() }
-func (k backend) LogDir() string           { return filepath.Join(k.b.cfg.DataDir, "topics") }
 
 func (k backend) Access() api.AccessStore { return k.b.ctl }
 

@@ -69,10 +69,21 @@ func Open(cfg Config, ctl Controller) (*Broker, error) {
 // engineStore opens and removes the engines of partitions.
 type engineStore interface {
 	open(spec engineSpec) (engine, error)
-	// remove deletes what a closed engine has stored, in spec.Dir and elsewhere.
-	remove(spec engineSpec) error
-	// space says why no records are taken for want of room, nil while they are.
-	space() error
+	// holds says whether the partition was opened before: it is found again then, or is missed.
+	holds(spec engineSpec) bool
+	// dirOf names the data directory where the partition is, or must be; empty when that can't be said.
+	dirOf(spec engineSpec) string
+	// sizeOf is the size in bytes of a partition that is not open, as far as that can be found out.
+	sizeOf(spec engineSpec) int64
+	// nameTopic and removeTopic look after a topic's files. The partitions are closed before they are removed.
+	nameTopic(t state.Topic) error
+	removeTopic(t state.Topic, partitions []engineSpec) error
+	// sweep finishes removals that a crash cut short.
+	sweep(s *state.State)
+	// logDirs says how the data directories are.
+	logDirs() []logDir
+	// watch calls failed when a data directory can't be used any more, until ctx ends.
+	watch(ctx context.Context, failed func(dir string, err error)) error
 	// Close is called after all engines are closed.
 	Close() error
 }
@@ -148,10 +159,9 @@ func (b *Broker) Run(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
-	if err := b.sweep(b.ctl.State()); err != nil {
-		return err
-	}
+	b.engines.sweep(b.ctl.State())
 	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return b.engines.watch(ctx, b.stopDir) })
 	g.Go(func() error { return b.follow(ctx) })
 	g.Go(func() error { return b.groups.Run(ctx) })
 	g.Go(func() error { return b.txns.Run(ctx) })
@@ -203,23 +213,6 @@ func (b *Broker) Close() error {
 	}
 	wg.Wait()
 	return errors.Join(append(errs, b.engines.Close())...)
-}
-
-// Failed lists the partitions that do not serve because of an error, or that can't be read everywhere, and a disk without room for
-// records, for the node's health.
-func (b *Broker) Failed() []error {
-	var failed []error
-	if err := b.engines.space(); err != nil {
-		failed = append(failed, fmt.Errorf("no records are taken: %w", err))
-	}
-	for _, t := range b.view.Load().Topics {
-		for _, p := range t.Partitions {
-			if err := p.(*partition).trouble(); err != nil {
-				failed = append(failed, err)
-			}
-		}
-	}
-	return failed
 }
 
 // partitionMoved tells all who wait for a view that a partition serves or does not any more.

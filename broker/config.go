@@ -3,6 +3,7 @@ package broker
 import (
 	"crypto/tls"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 
@@ -12,11 +13,19 @@ import (
 	"github.com/weir-analytics/weir/broker/group"
 	"github.com/weir-analytics/weir/broker/txn"
 	"github.com/weir-analytics/weir/broker/wire"
+	"github.com/weir-analytics/weir/internal/vfs"
 )
 
 // Config is what a node says about its log.
 type Config struct {
-	DataDir  string // partitions live in DataDir/topics
+	DataDir string // the votes of all partitions live here, and partitions in DataDir/topics
+	// MoreDirs are further directories for partitions, on other disks. One that was given at an earlier start and can't be used does not
+	// stop the start: only its partitions do not open.
+	MoreDirs []string
+	// LockDir keeps other processes out of a further directory until it is closed; nil: nothing does.
+	LockDir func(dir string) (io.Closer, error)
+	FS      vfs.FS // nil: the real one
+
 	NodeID   int32
 	ServerID string // of this node's data; a replica that lost its data gets another one
 	// Listeners are where Kafka clients come in; the first is the one that the node itself goes by.

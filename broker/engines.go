@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
+	"path"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -24,6 +24,8 @@ import (
 // engines opens replicas and holds what those of one node have in common.
 type engines struct {
 	cfg    Config
+	fs     vfs.FS
+	dirs   *dirs
 	hard   *hardstate.Store
 	net    transport.Network
 	shared *seglog.Shared
@@ -33,41 +35,58 @@ type engines struct {
 }
 
 func openEngines(cfg Config) (*engines, error) {
-	hard, err := openVotes(cfg.DataDir)
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	fsys := cfg.FS
+	if fsys == nil {
+		fsys = vfs.OS{}
+	}
+	all, err := openDirs(cfg, fsys)
 	if err != nil {
 		return nil, err
 	}
-	log := cfg.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
+	d := &dirs{all: all, log: cfg.Log, places: map[hardstate.GroupID]*dataDir{}}
+	if d.hard, err = d.openVotes(); err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	for _, err := range d.failed() {
+		cfg.Log.Error("a data directory can't be used; its partitions do not open until it can, the others go on", "err", err)
 	}
 	return &engines{
-		cfg:  cfg,
-		hard: hard,
+		cfg: cfg, fs: fsys, dirs: d, hard: d.hard,
 		// A node without peers never dials, so that any name will do.
 		net:    transport.NewLocal(raft.ServerAddress(cfg.ServerID)),
 		shared: seglog.NewShared(seglog.Limits{}),
 		turn:   compact.NewTurn(compact.DefaultRate),
 		counts: replica.NewMetrics(cfg.Registry),
-		log:    log,
+		log:    cfg.Log,
 	}, nil
 }
 
-// openVotes opens the file with the terms and votes of all partitions. A node that forgot them must not vote again: it could acknowledge
-// records that another majority does not have.
-func openVotes(dataDir string) (*hardstate.Store, error) {
+// votesFile holds the terms and votes of all partitions of the node, wherever they are: a vote must outlive the disk of its partition, so
+// that an empty disk in its place is not taken for a partition that has never voted.
+const votesFile = "hardstate.wal"
+
+// openVotes opens the votes. A node that forgot them must not vote again: it could acknowledge records that another majority does not have.
+func (d *dirs) openVotes() (*hardstate.Store, error) {
 	const advice = "restore the data directory from a backup of one moment; nothing was changed"
-	path := filepath.Join(dataDir, "hardstate.wal")
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		logs, err := filepath.Glob(filepath.Join(dataDir, "topics", "*", "*", "*.rix"))
-		if err != nil {
-			return nil, fmt.Errorf("look for partitions in %s: %w", dataDir, err)
+	first := d.all[0]
+	file := path.Join(first.path, votesFile)
+	f, err := first.fs.Open(file)
+	switch {
+	case err == nil:
+		err = f.Close()
+	case errors.Is(err, fs.ErrNotExist):
+		if log := d.anyLog(); log != "" {
+			return nil, fmt.Errorf("%s, the votes of the partitions, is missing, but there are partitions such as %s: %s", file, log, advice)
 		}
-		if len(logs) > 0 {
-			return nil, fmt.Errorf("%s, the votes of the partitions, is missing, but there are partitions such as %s: %s", path, filepath.Dir(logs[0]), advice)
-		}
+		err = nil
 	}
-	hard, err := hardstate.Open(vfs.OS{}, path)
+	if err != nil {
+		return nil, fmt.Errorf("open the votes of the partitions: %w", err)
+	}
+	hard, err := hardstate.Open(first.fs, file)
 	if errors.Is(err, hardstate.ErrCorrupt) {
 		return nil, fmt.Errorf("open the votes of the partitions: %w: %s", err, advice)
 	}
@@ -77,34 +96,116 @@ func openVotes(dataDir string) (*hardstate.Store, error) {
 	return hard, nil
 }
 
-// open opens one replica. It serves a moment later.
+// anyLog names a partition that holds a log, if there is one.
+func (d *dirs) anyLog() string {
+	for _, dir := range d.all {
+		root := path.Join(dir.path, "topics")
+		topics, _ := dir.fs.List(root)
+		for _, topic := range topics {
+			partitions, _ := dir.fs.List(path.Join(root, topic))
+			for _, n := range partitions {
+				at := path.Join(root, topic, n)
+				names, _ := dir.fs.List(at)
+				if slices.ContainsFunc(names, func(name string) bool { return path.Ext(name) == ".rix" }) {
+					return at
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func (s engineSpec) group() hardstate.GroupID {
+	return hardstate.PartitionGroup(s.Topic.ID, s.Partition)
+}
+
+// open opens one replica in the directory where it lies, or in one that is chosen for it. It serves a moment later.
 func (e *engines) open(spec engineSpec) (engine, error) {
-	r, err := replica.Open(e.config(spec))
+	dir, err := e.dirs.place(spec.group())
+	if err != nil {
+		return nil, err
+	}
+	if err := dir.nameTopic(spec.Topic); err != nil {
+		e.log.Warn("write the topic's name beside its partitions", "topic", spec.Topic.Name, "dir", dir.path, "err", err)
+	}
+	r, err := replica.Open(e.config(spec, dir))
 	if err != nil {
 		return nil, err
 	}
 	return replicaEngine{r}, nil
 }
 
-// remove deletes what a closed replica has stored in its directory and in the node's votes.
-func (e *engines) remove(spec engineSpec) error { return replica.Remove(e.config(spec)) }
-
-func (e *engines) space() error {
-	e.shared.WatchSpace(vfs.OS{}, e.cfg.DataDir, time.Now())
-	return e.shared.Space()
+// holds says whether a partition was opened before.
+func (e *engines) holds(spec engineSpec) bool {
+	if _, known := e.hard.Known(spec.group()); known {
+		return true
+	}
+	dir, err := e.dirs.find(spec.group())
+	return dir != nil || err != nil
 }
 
-func (e *engines) config(spec engineSpec) replica.Config {
+func (e *engines) dirOf(spec engineSpec) string {
+	if dir := e.dirs.where(spec.group()); dir != nil {
+		return dir.path
+	}
+	return ""
+}
+
+// sizeOf adds up the segments of a partition that is not open, as far as its disk can be read.
+func (e *engines) sizeOf(spec engineSpec) (size int64) {
+	dir := e.dirs.where(spec.group())
+	if dir == nil {
+		return 0
+	}
+	at := dir.partition(spec.group())
+	names, _ := dir.fs.List(at)
+	for _, name := range names {
+		if path.Ext(name) != ".log" {
+			continue
+		}
+		f, err := dir.fs.Open(path.Join(at, name))
+		if err != nil {
+			continue
+		}
+		if n, err := f.Size(); err == nil {
+			size += n
+		}
+		_ = f.Close() // nothing was written
+	}
+	return size
+}
+
+func (e *engines) logDirs() []logDir {
+	var list []logDir
+	for _, dir := range e.dirs.all {
+		l := logDir{path: dir.path, total: -1, usable: -1, err: dir.state()}
+		if l.err == nil {
+			if free, total, err := dir.fs.Space(dir.path); err == nil {
+				l.usable, l.total = free, total
+			}
+			dir.space.Watch(time.Now())
+			l.full = dir.space.Err()
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
+func (e *engines) watch(ctx context.Context, failed func(dir string, err error)) error {
+	return e.dirs.watch(ctx, failed)
+}
+
+func (e *engines) config(spec engineSpec, dir *dataDir) replica.Config {
 	return replica.Config{
-		Topic: spec.Topic.Name, TopicID: spec.Topic.ID, Partition: spec.Partition, Dir: spec.Dir,
+		Topic: spec.Topic.Name, TopicID: spec.Topic.ID, Partition: spec.Partition, Dir: dir.partition(spec.group()), FS: e.fs,
 		NodeID: e.cfg.NodeID, ServerID: e.cfg.ServerID,
-		HardState: e.hard, Transport: e.net, Shared: e.shared,
+		HardState: e.hard, Transport: e.net, Shared: e.shared, Space: dir.space,
 		Settings: settings(spec.Config), Log: e.log, Turn: e.turn, Metrics: e.counts,
 	}
 }
 
 // Close is called after every replica is closed.
-func (e *engines) Close() error { return errors.Join(e.hard.Close()) }
+func (e *engines) Close() error { return errors.Join(e.hard.Close(), e.dirs.close()) }
 
 // settings are those of a topic in the words of a replica, which has 0 for "no bound".
 func settings(c api.TopicConfig) replica.Settings {

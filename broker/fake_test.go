@@ -40,9 +40,15 @@ type produced struct {
 // memories makes engines in memory.
 type memories struct{}
 
-func (memories) remove(engineSpec) error { return nil }
-func (memories) space() error            { return nil }
-func (memories) Close() error            { return nil }
+func (memories) holds(engineSpec) bool                            { return false }
+func (memories) dirOf(engineSpec) string                          { return "memory" }
+func (memories) sizeOf(engineSpec) int64                          { return 0 }
+func (memories) nameTopic(state.Topic) error                      { return nil }
+func (memories) removeTopic(state.Topic, []engineSpec) error      { return nil }
+func (memories) sweep(*state.State)                               {}
+func (memories) logDirs() []logDir                                { return []logDir{{path: "memory", total: -1, usable: -1}} }
+func (memories) watch(context.Context, func(string, error)) error { return nil }
+func (memories) Close() error                                     { return nil }
 func (memories) open(engineSpec) (engine, error) {
 	return &memory{epoch: 1, serving: true, sequences: make(map[int64]produced)}, nil
 }
@@ -195,6 +201,7 @@ func (m *memory) Reconfigure(api.TopicConfig) error { return nil }
 func (m *memory) Err() error                        { return nil }
 func (m *memory) Readable() bool                    { return false }
 func (m *memory) Writable() error                   { return nil }
+func (m *memory) Stop(error)                        {}
 func (m *memory) Damage() error                     { return nil }
 func (m *memory) Close() error                      { m.mu.Lock(); defer m.mu.Unlock(); m.closed = true; return nil }
 

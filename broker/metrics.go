@@ -27,6 +27,16 @@ func newMetrics(reg prometheus.Registerer, b *Broker) *metrics {
 		return m
 	}
 	reg.MustRegister(m.appendedRecords, m.appends)
+	for _, d := range b.engines.logDirs() {
+		labels := prometheus.Labels{"directory": d.path}
+		reg.MustRegister(
+			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+				Name: "weir_broker_directory_failed", Help: "1 while a data directory can't be used: its partitions have stopped.", ConstLabels: labels,
+			}, func() float64 { return b.directory(d.path, func(d logDir) float64 { return boolGauge(d.err != nil) }) }),
+			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+				Name: "weir_broker_directory_usable_bytes", Help: "Free bytes of the disk of a data directory, -1 when they can't be asked.", ConstLabels: labels,
+			}, func() float64 { return b.directory(d.path, func(d logDir) float64 { return float64(d.usable) }) }))
+	}
 	for name, phase := range phases {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "weir_broker_partitions", Help: "Partitions on this node, by phase. Any failed one needs a person.",
@@ -46,6 +56,23 @@ func (m *metrics) appended(records int, err error) {
 	default:
 		m.appends.WithLabelValues("unknown").Inc()
 	}
+}
+
+// directory is a value of one data directory.
+func (b *Broker) directory(path string, value func(logDir) float64) float64 {
+	for _, d := range b.engines.logDirs() {
+		if d.path == path {
+			return value(d)
+		}
+	}
+	return -1
+}
+
+func boolGauge(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 func (b *Broker) count(phase api.Phase) (n int) {

@@ -39,6 +39,8 @@ type engine interface {
 	Err() error
 	// Readable says that it can be read although it has stopped.
 	Readable() bool
+	// Stop stops it as a failed write does.
+	Stop(cause error)
 	// Writable tries whether the disk takes writes where the replica lives.
 	Writable() error
 	// Damage says what the first reader that met damaged records has found, nil while none did.
@@ -50,7 +52,6 @@ type engine interface {
 type engineSpec struct {
 	Topic     state.Topic
 	Partition int32
-	Dir       string
 	Config    api.TopicConfig
 }
 

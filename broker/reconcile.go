@@ -3,16 +3,8 @@ package broker
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -84,9 +76,9 @@ func (b *Broker) topic(t state.Topic, old *api.Topic) (*api.Topic, []*partition)
 		}
 	}
 	for n := int32(len(topic.Partitions)); n < t.Partitions; n++ {
-		spec := engineSpec{Topic: t, Partition: n, Dir: b.partitionDir(t.ID, n), Config: topic.Config}
+		spec := engineSpec{Topic: t, Partition: n, Config: topic.Config}
 		phase := api.Opening
-		if (t.Name == group.OffsetsTopic || t.Name == txn.StateTopic) && !holdsSomething(spec.Dir) {
+		if (t.Name == group.OffsetsTopic || t.Name == txn.StateTopic) && !b.engines.holds(spec) {
 			phase = api.Closed
 		}
 		p := b.newPartition(spec, phase)
@@ -95,39 +87,10 @@ func (b *Broker) topic(t state.Topic, old *api.Topic) (*api.Topic, []*partition)
 			opens = append(opens, p)
 		}
 	}
-	if err := b.nameTopic(t); err != nil {
+	if err := b.engines.nameTopic(t); err != nil {
 		b.log.Warn("write the topic's name beside its partitions", "topic", t.Name, "err", err)
 	}
 	return topic, opens
-}
-
-func (b *Broker) topicDir(id [16]byte) string {
-	return filepath.Join(b.cfg.DataDir, "topics", hex.EncodeToString(id[:]))
-}
-
-func (b *Broker) partitionDir(id [16]byte, n int32) string {
-	return filepath.Join(b.topicDir(id), strconv.Itoa(int(n)))
-}
-
-func holdsSomething(dir string) bool {
-	entries, err := os.ReadDir(dir)
-	return err == nil && len(entries) > 0
-}
-
-// nameTopic writes topic.json, by which tools that read the files of a stopped node know whose partitions they are.
-func (b *Broker) nameTopic(t state.Topic) error {
-	dir := b.topicDir(t.ID)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	text, err := json.Marshal(struct {
-		Name       string `json:"name"`
-		Partitions int32  `json:"partitions"`
-	}{t.Name, t.Partitions})
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, "topic.json"), append(text, '\n'), 0o644)
 }
 
 // openAll opens partitions and waits for all of them.
@@ -154,53 +117,19 @@ func (b *Broker) start(p *partition) error {
 	return err
 }
 
-// remove closes a deleted topic and removes its directory, under another name first: what a crash leaves is then known to be garbage.
+// remove closes a deleted topic and removes its files.
 func (b *Broker) remove(t *api.Topic) {
 	log := b.log.With("topic", t.Name)
+	var specs []engineSpec
 	for _, p := range t.Partitions {
-		if err := p.(*partition).close(); err != nil {
-			log.Warn("close a partition of a deleted topic", "partition", p.(*partition).spec.Partition, "err", err)
+		p := p.(*partition)
+		if err := p.close(); err != nil {
+			log.Warn("close a partition of a deleted topic", "partition", p.spec.Partition, "err", err)
 		}
+		specs = append(specs, p.spec)
 	}
-	dir := b.topicDir(t.ID)
-	err := os.Rename(dir, dir+deletedSuffix)
-	for _, p := range t.Partitions {
-		spec := p.(*partition).spec
-		spec.Dir = filepath.Join(dir+deletedSuffix, strconv.Itoa(int(spec.Partition)))
-		err = errors.Join(err, b.engines.remove(spec))
-	}
-	if err = errors.Join(err, os.RemoveAll(dir+deletedSuffix)); err != nil {
-		log.Warn("remove the files of a deleted topic", "dir", dir, "err", err)
+	if err := b.engines.removeTopic(t.Topic, specs); err != nil {
+		log.Warn("remove the files of a deleted topic", "err", err)
 	}
 	log.Info("topic deleted")
-}
-
-const deletedSuffix = ".deleted"
-
-// sweep finishes removals that a crash cut short and names directories that no topic claims.
-func (b *Broker) sweep(s *state.State) error {
-	root := filepath.Join(b.cfg.DataDir, "topics")
-	entries, err := os.ReadDir(root)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("list topics: %w", err)
-	}
-	claimed := make(map[string]bool)
-	for _, t := range s.Topics {
-		claimed[hex.EncodeToString(t.ID[:])] = true
-	}
-	for _, e := range entries {
-		path := filepath.Join(root, e.Name())
-		switch {
-		case strings.HasSuffix(e.Name(), deletedSuffix):
-			if err := os.RemoveAll(path); err != nil {
-				return fmt.Errorf("remove what a deleted topic left: %w", err)
-			}
-		case !claimed[e.Name()]:
-			b.log.Warn("a directory belongs to no topic and is left alone; remove it if its topic was deleted", "dir", path)
-		}
-	}
-	return nil
 }

@@ -1,7 +1,9 @@
 package broker
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/weir-analytics/weir/broker/api"
@@ -63,13 +65,17 @@ func (p *partition) reopen(box *engineBox) {
 		}
 	}
 	p.mu.Lock()
-	spec := p.spec
+	spec, before := p.spec, p.err
 	if !p.closed {
 		p.phase = api.Opening
 	}
 	p.mu.Unlock()
 	if err := p.openEngine(spec); err != nil {
-		log.Warn("the partition does not open again yet", "err", err)
+		level := slog.LevelWarn
+		if before != nil && before.Error() == err.Error() { // said already; a disk may be away for days
+			level = slog.LevelDebug
+		}
+		log.Log(context.Background(), level, "the partition does not open again yet", "err", err)
 		p.moved()
 		return
 	}

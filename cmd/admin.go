@@ -24,7 +24,7 @@ import (
 
 // reach says how to reach a running node.
 type reach struct {
-	data  string
+	data  []string // as the node has them; the first one has the socket
 	url   string
 	token string
 }
@@ -32,7 +32,7 @@ type reach struct {
 // reachFlags adds the flags that say how to reach a running node.
 func reachFlags(c *cobra.Command) *reach {
 	r := &reach{}
-	c.PersistentFlags().StringVar(&r.data, "data", defaultData, "data directory of the running node: the command goes through its admin socket")
+	c.PersistentFlags().StringSliceVar(&r.data, "data", []string{defaultData}, "data `directory` of the running node, the first one if it has several: the command goes through its admin socket")
 	c.PersistentFlags().StringVar(&r.url, "url", "", "address of a node elsewhere, such as https://stats.example.com, instead of --data")
 	c.PersistentFlags().StringVar(&r.token, "token", "", "token for --url, from: weir token add NAME --scope admin")
 	return r
@@ -46,6 +46,14 @@ type api struct {
 	where string // for messages
 }
 
+// first is the data directory with the admin socket.
+func (r *reach) first() string {
+	if len(r.data) == 0 {
+		return ""
+	}
+	return r.data[0]
+}
+
 // connect finds the node. It does not talk to it yet.
 func (r *reach) connect() (*api, error) {
 	if r.url != "" {
@@ -55,7 +63,7 @@ func (r *reach) connect() (*api, error) {
 		}
 		return &api{http: &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}}, base: strings.TrimSuffix(u.String(), "/"), token: r.token, where: u.Host}, nil
 	}
-	path := filepath.Join(r.data, adminSocket)
+	path := filepath.Join(r.first(), adminSocket)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, r.notRunning()
 	}
@@ -70,7 +78,8 @@ func (r *reach) connect() (*api, error) {
 }
 
 func (r *reach) notRunning() error {
-	return fmt.Errorf("no node is running on the data directory %s: start one with \"weir serve --data %s\", name another directory with --data or WEIR_DATA, or a node elsewhere with WEIR_URL and WEIR_TOKEN", r.data, r.data)
+	first := r.first()
+	return fmt.Errorf("no node is running on the data directory %s: start one with \"weir serve --data %s\", name another directory with --data or WEIR_DATA, or a node elsewhere with WEIR_URL and WEIR_TOKEN", first, first)
 }
 
 // apiError is what the API answered instead of what was asked for.

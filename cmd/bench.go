@@ -228,7 +228,7 @@ func startBenchNode(ctx context.Context, dir string, more ...string) (s benchSer
 // connectBench waits until the node is ready, finds its address and adds the site.
 func connectBench(ctx context.Context, dir string, exited <-chan struct{}) (a *api, addr string, err error) {
 	for {
-		if a, err = (&reach{data: dir}).connect(); err == nil {
+		if a, err = (&reach{data: []string{dir}}).connect(); err == nil {
 			if err = a.call(ctx, http.MethodGet, "/readyz", nil, nil); err == nil {
 				break
 			}

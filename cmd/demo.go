@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,7 +24,7 @@ const demoEmail = "demo@example.com"
 
 func demoCommand() *cobra.Command {
 	cfg := node.Default()
-	cfg.DataDir = "data-demo"
+	cfg.DataDirs = []string{"data-demo"}
 	var logs logFlags
 	c := &cobra.Command{
 		Use: "demo", Short: "Run a node with made-up traffic, to look around", Args: exactly(0),
@@ -48,7 +49,7 @@ Remove the directory to forget it.`,
 
 // runDemo fills a node and keeps sending until ctx ends.
 func runDemo(ctx context.Context, n *node.Node, cfg node.Config, out io.Writer) error {
-	a, err := (&reach{data: cfg.DataDir}).connect()
+	a, err := (&reach{data: cfg.DataDirs}).connect()
 	if err != nil {
 		return err
 	}
@@ -56,7 +57,7 @@ func runDemo(ctx context.Context, n *node.Node, cfg node.Config, out io.Writer) 
 	if err := demoUser(ctx, a, password); err != nil {
 		return fmt.Errorf("make the demo's account: %w", err)
 	}
-	fmt.Fprintf(out, "\nweir demo\n\n  dashboard  %s\n  log in     %s with the password %s\n  kafka      %s\n  data       %s\n\n", n.URL(), demoEmail, password, n.KafkaAddr(), cfg.DataDir)
+	fmt.Fprintf(out, "\nweir demo\n\n  dashboard  %s\n  log in     %s with the password %s\n  kafka      %s\n  data       %s\n\n", n.URL(), demoEmail, password, n.KafkaAddr(), strings.Join(cfg.DataDirs, ", "))
 	fresh, err := demoSites(ctx, a)
 	if err != nil {
 		return err

@@ -66,7 +66,7 @@ func nodeFlags(c *cobra.Command, cfg *node.Config, logs *logFlags) {
 	*logs = logFlags{level: "info", format: "text"}
 
 	f := r.room("Node")
-	f.StringVar(&cfg.DataDir, "data", cfg.DataDir, "`directory` for everything that is kept; made when missing")
+	f.StringSliceVar(&cfg.DataDirs, "data", cfg.DataDirs, "`directory` for everything that is kept; made when missing. Given more than once, the partitions of the log are spread over all of them, and the first one holds the rest")
 	f.Int32Var(&cfg.NodeID, "node-id", cfg.NodeID, "number of this node in its cluster, 1 and up")
 	f.StringVar(&cfg.ClusterID, "cluster-id", cfg.ClusterID, "refuse a data directory of another cluster than this `id`, and an empty one")
 	f.Var(oneOfValue{&logs.level, []string{"debug", "info", "warn", "error"}}, "log-level", "write log lines of this `level` and above: debug, info, warn or error")
@@ -183,7 +183,7 @@ func greet(w io.Writer, n *node.Node, cfg node.Config) {
 	fmt.Fprintf(&b, "\nweir %s is ready\n\n", cfg.Version)
 	fmt.Fprintf(&b, "  dashboard  %s\n", n.URL())
 	fmt.Fprintf(&b, "  kafka      %s\n", n.KafkaAddr())
-	fmt.Fprintf(&b, "  data       %s\n", cfg.DataDir)
+	fmt.Fprintf(&b, "  data       %s\n", strings.Join(cfg.DataDirs, ", "))
 	if link, ok := n.SetupURL(); ok {
 		fmt.Fprintf(&b, "\n  set up the first account with this link, which works once:\n  %s\n", link)
 	}

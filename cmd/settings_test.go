@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/weir-analytics/weir/cmd/node"
 )
 
 // probe is a command tree with one command whose flags show what they were set to.
@@ -86,5 +88,38 @@ func TestEveryFlagOfServeIsNamedInItsHelp(t *testing.T) {
 		if name != "help" && !strings.Contains(out.String(), "--"+name+" ") && !strings.Contains(out.String(), "--"+name+"[") {
 			t.Errorf("help does not show --%s", name)
 		}
+	}
+}
+
+func TestDataDirectoriesComeFromFlagsEnvironmentAndFile(t *testing.T) {
+	dirs := func(args ...string) string {
+		t.Helper()
+		cfg, logs := node.Default(), logFlags{}
+		root := &cobra.Command{Use: "weir", SilenceErrors: true, SilenceUsage: true, PersistentPreRunE: applySettings}
+		c := &cobra.Command{Use: "serve", RunE: func(*cobra.Command, []string) error { return nil }}
+		nodeFlags(c, &cfg, &logs)
+		root.AddCommand(c)
+		root.SetArgs(append([]string{"serve"}, args...))
+		if err := root.Execute(); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(cfg.DataDirs, " ")
+	}
+	file := filepath.Join(t.TempDir(), "weir.toml")
+	if err := os.WriteFile(file, []byte(`data = ["/c", "/d"]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := dirs(); got != "data" {
+		t.Errorf("nothing set: %s", got)
+	}
+	if got := dirs("--config", file); got != "/c /d" {
+		t.Errorf("file: %s", got)
+	}
+	if got := dirs("--data", "/a", "--data", "/b", "--data", `"/with,comma"`); got != "/a /b /with,comma" {
+		t.Errorf("flags: %s", got)
+	}
+	t.Setenv("WEIR_DATA", "/e,/f")
+	if got := dirs("--config", file); got != "/e /f" {
+		t.Errorf("environment: %s", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -108,9 +109,18 @@ func (h *Handler) brokerConfigs(name string) ([]kmsg.DescribeConfigsResponseReso
 		flag("connections.max.reauth.ms", strconv.FormatInt(h.cfg.Access.Reauthenticate.Milliseconds(), 10), kmsg.ConfigTypeLong),
 		flag("default.replication.factor", "-1", kmsg.ConfigTypeInt),
 		flag("fetch.max.bytes", strconv.Itoa(h.cfg.MaxFetchBytes), kmsg.ConfigTypeInt),
-		flag("log.dirs", h.backend.LogDir(), kmsg.ConfigTypeString),
+		flag("log.dirs", h.logDirs(), kmsg.ConfigTypeString),
 		flag("num.partitions", strconv.Itoa(int(h.cfg.DefaultPartitions)), kmsg.ConfigTypeInt),
 	}, nil
+}
+
+// logDirs are the paths of the directories of partitions, as Kafka's setting has them.
+func (h *Handler) logDirs() string {
+	var paths []string
+	for _, d := range h.backend.LogDirs() {
+		paths = append(paths, d.Path)
+	}
+	return strings.Join(paths, ",")
 }
 
 func describeConfig(name, value string, kind kmsg.ConfigType) kmsg.DescribeConfigsResponseResourceConfig {

@@ -4,17 +4,19 @@ import (
 	"context"
 	"slices"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/wire"
 )
 
-// DescribeLogDirs (35): the size of partitions on disk.
+// DescribeLogDirs (35): the data directories, and the size of the partitions in each. Partitions that have stopped are listed too; a
+// directory that can't be used has an error, and those that are known to be there.
 //
-//	v2 tagged fields; v3 an error of the whole answer; v4 size of the volume
+//	v2 tagged fields; v3 an error of the whole answer; v4 size of the volume, -1 when it can't be asked
 //
-// Left out on purpose: the volume's size (-1, unknown), v5 (cordoned directories).
+// Left out on purpose: v5 (cordoned directories).
 func (h *Handler) describeLogDirsKey() key {
 	return key{num: 35, min: 0, max: 4, serve: decoded(h, h.describeLogDirs)}
 }
@@ -25,26 +27,34 @@ func (h *Handler) describeLogDirs(_ context.Context, req *wire.Request, q *kmsg.
 		r.ErrorCode = code(err)
 		return r
 	}
+	r := kmsg.NewPtrDescribeLogDirsResponse()
+	for _, d := range h.backend.LogDirs() {
+		r.Dirs = append(r.Dirs, describeLogDir(d, q))
+	}
+	return r
+}
+
+func describeLogDir(d LogDir, q *kmsg.DescribeLogDirsRequest) kmsg.DescribeLogDirsResponseDir {
 	dir := kmsg.NewDescribeLogDirsResponseDir()
-	dir.Dir = h.backend.LogDir()
-	for _, topic := range h.backend.View().Topics {
-		t := kmsg.NewDescribeLogDirsResponseDirTopic()
-		t.Topic = topic.Name
-		for n, p := range topic.Partitions {
-			if p.Phase() != Serving || !logDirWanted(q, topic.Name, int32(n)) {
-				continue
-			}
-			a := kmsg.NewDescribeLogDirsResponseDirTopicPartition()
-			a.Partition, a.Size = int32(n), p.SizeBytes()
-			t.Partitions = append(t.Partitions, a)
+	dir.Dir, dir.TotalBytes, dir.UsableBytes = d.Path, d.TotalBytes, d.UsableBytes
+	if d.Err != nil {
+		dir.ErrorCode = kerr.KafkaStorageError.Code
+	}
+	for _, p := range d.Replicas {
+		if !logDirWanted(q, p.Topic, p.Partition) {
+			continue
 		}
-		if len(t.Partitions) > 0 {
+		if n := len(dir.Topics); n == 0 || dir.Topics[n-1].Topic != p.Topic {
+			t := kmsg.NewDescribeLogDirsResponseDirTopic()
+			t.Topic = p.Topic
 			dir.Topics = append(dir.Topics, t)
 		}
+		t := &dir.Topics[len(dir.Topics)-1]
+		a := kmsg.NewDescribeLogDirsResponseDirTopicPartition()
+		a.Partition, a.Size = p.Partition, p.SizeBytes
+		t.Partitions = append(t.Partitions, a)
 	}
-	r := kmsg.NewPtrDescribeLogDirsResponse()
-	r.Dirs = append(r.Dirs, dir)
-	return r
+	return dir
 }
 
 func logDirWanted(q *kmsg.DescribeLogDirsRequest, topic string, partition int32) bool {

@@ -27,8 +27,23 @@ type Backend interface {
 	WriteMarker(ctx context.Context, topic string, partition int32, m record.Marker) error
 	// Access is who may do what, and how much of it.
 	Access() AccessStore
-	// LogDir is where the partitions are kept.
-	LogDir() string
+	// LogDirs says where the partitions are kept, and how these places are.
+	LogDirs() []LogDir
+}
+
+// LogDir is a directory of partitions.
+type LogDir struct {
+	Path                    string
+	Err                     error           // why it can't be used
+	TotalBytes, UsableBytes int64           // of its disk, -1 when unknown
+	Replicas                []LogDirReplica // in order of topic and partition, stopped ones too
+}
+
+// LogDirReplica is a partition in a LogDir.
+type LogDirReplica struct {
+	Topic     string
+	Partition int32
+	SizeBytes int64 // of a stopped partition as far as it can be found out
 }
 
 // AccessStore is what the cluster agrees on about Kafka clients. raftfsm.Controller is one. Changes are in State when they return.

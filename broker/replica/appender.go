@@ -45,8 +45,8 @@ func (r *Replica) takes() error {
 	if err := r.serving(); err != nil {
 		return err
 	}
-	r.cfg.Shared.WatchSpace(r.cfg.FS, r.cfg.Dir, time.Now())
-	if err := r.cfg.Shared.Space(); err != nil {
+	r.cfg.Space.Watch(time.Now())
+	if err := r.cfg.Space.Err(); err != nil {
 		return fmt.Errorf("%w: %w", ErrDiskFull, err)
 	}
 	return nil

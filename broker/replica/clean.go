@@ -55,7 +55,7 @@ func (r *Replica) cleanLoop() {
 // cleaningDue says what can be cleaned and whether it is time to.
 func (r *Replica) cleaningDue(horizonMs int64) (compact.Plan, bool) {
 	s := r.settings.Load()
-	if !s.Compact || r.cfg.Shared.Space() != nil {
+	if !s.Compact || r.cfg.Space.Err() != nil {
 		return compact.Plan{}, false
 	}
 	now := r.cfg.Now()

@@ -86,6 +86,9 @@ type Config struct {
 	Transport transport.Network
 	// Shared is common to all replicas of the node.
 	Shared *seglog.Shared
+	// Space watches the disk that Dir is on, and is common to all replicas of
+	// that disk; nil for one of its own.
+	Space *seglog.Space
 	// Turn lets one replica of the node clean at a time; nil for one of its own.
 	Turn *compact.Turn
 
@@ -126,6 +129,9 @@ func (c *Config) complete() error {
 	}
 	if c.FS == nil {
 		c.FS = vfs.OS{}
+	}
+	if c.Space == nil {
+		c.Space = seglog.NewSpace(c.FS, c.Dir)
 	}
 	if c.QueueBytes == 0 {
 		c.QueueBytes = defaultQueueBytes

@@ -318,7 +318,7 @@ func TestAFullDiskRefusesUntilThereIsRoom(t *testing.T) {
 	r := n.open(n.config(0))
 	put(t, r, batchOf(t, "a"))
 	free.Store(1 << 20)
-	n.shared.WatchSpace(n.fsys, "d", time.Now().Add(time.Minute))
+	r.cfg.Space.Watch(time.Now().Add(time.Minute))
 	_, err := r.Append(context.Background(), batchOf(t, "b")).Result()
 	if !errors.Is(err, ErrDiskFull) || !errors.Is(err, ErrStopped) {
 		t.Errorf("got %v", err)
@@ -330,7 +330,7 @@ func TestAFullDiskRefusesUntilThereIsRoom(t *testing.T) {
 		t.Errorf("retention goes on: %v", err)
 	}
 	free.Store(1 << 30)
-	n.shared.WatchSpace(n.fsys, "d", time.Now().Add(2*time.Minute))
+	r.cfg.Space.Watch(time.Now().Add(2 * time.Minute))
 	if got := put(t, r, batchOf(t, "b")); got.BaseOffset != 1 {
 		t.Errorf("got %+v", got)
 	}

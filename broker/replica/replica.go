@@ -109,8 +109,8 @@ const probeBytes = 1 << 20
 // Writable tries whether the disk takes writes in the partition's directory. It
 // leaves nothing behind.
 func (r *Replica) Writable() error {
-	r.cfg.Shared.WatchSpace(r.cfg.FS, r.cfg.Dir, time.Now())
-	if err := r.cfg.Shared.Space(); err != nil {
+	r.cfg.Space.Watch(time.Now())
+	if err := r.cfg.Space.Err(); err != nil {
 		return fmt.Errorf("%w: %w", ErrDiskFull, err)
 	}
 	name := r.cfg.Dir + "/probe"
@@ -216,6 +216,11 @@ func (r *Replica) MaxTimestamp() (offset, timeMs int64, ok bool, err error) {
 func (r *Replica) EpochEnd(epoch int32) (foundEpoch int32, endOffset int64) {
 	return r.log.EpochEnd(epoch, r.HighWatermark())
 }
+
+// Stop stops the replica as a failed write does. Its owner calls it when the
+// directory is not there any more: what is written to files that are open
+// already would be nowhere after the next start.
+func (r *Replica) Stop(cause error) { r.fail(cause) }
 
 // fail stops the replica for good: nothing is written any more, and nothing
 // read but by Readable. Whoever owns it closes it and may open it again. It is

@@ -19,7 +19,6 @@ type Shared struct {
 	idle    list.List // of *files without users, least recently used first
 	open    int
 
-	space   space
 	buffers sync.Pool // *[]byte, for gathering batches into one write
 
 	cacheMu    sync.Mutex

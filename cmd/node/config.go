@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 
 // Config says how to run one node. Start from Default.
 type Config struct {
-	DataDir   string
+	DataDirs  []string // the first holds everything but the partitions of the log that are spread over all
 	NodeID    int32
 	ClusterID string // optional: refuse a data directory of another cluster
 
@@ -51,7 +52,7 @@ type Config struct {
 // Default returns the configuration of a node that is started without any flag.
 func Default() Config {
 	return Config{
-		DataDir: "data", NodeID: 1,
+		DataDirs: []string{"data"}, NodeID: 1,
 		HTTP: ":8080", HTTPMaxConnections: 10_000,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 		DevAssets:      "dashboards/dist",
@@ -66,6 +67,9 @@ func Default() Config {
 	}
 }
 
+// first is the data directory that holds everything but partitions.
+func (c Config) first() string { return c.DataDirs[0] }
+
 const maxRate = 1e9 // a second; of room ingest
 
 // maxDefaultPartitions is a guess: a mistyped name makes that many Raft groups.
@@ -73,8 +77,8 @@ const maxDefaultPartitions = 1000
 
 // Validate says which flag has a wrong value, and what is allowed. What only a room can know it says itself in Open.
 func (c Config) Validate() error {
-	if c.DataDir == "" {
-		return errors.New("--data: it is empty, want a directory")
+	if err := checkDirs(c.DataDirs); err != nil {
+		return err
 	}
 	if c.NodeID < 1 {
 		return fmt.Errorf("--node-id: %d, 1 to %d are allowed", c.NodeID, 1<<31-1)
@@ -114,6 +118,36 @@ func (c Config) Validate() error {
 		return fmt.Errorf("--retain-events: %s, at least 1h is allowed, or forever", c.RetainEvents)
 	}
 	return nil
+}
+
+// checkDirs refuses directories that are none or that lie in each other.
+func checkDirs(dirs []string) error {
+	if len(dirs) == 0 {
+		return errors.New("--data: it is empty, want a directory")
+	}
+	var seen []string
+	for _, dir := range dirs {
+		if dir == "" {
+			return errors.New("--data: it is empty, want a directory")
+		}
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return fmt.Errorf("--data %s: %w", dir, err)
+		}
+		for i, other := range seen {
+			if within(abs, other) || within(other, abs) {
+				return fmt.Errorf("--data %s: it is or lies in the same directory as --data %s; each needs one of its own, on a disk of its own", dir, dirs[i])
+			}
+		}
+		seen = append(seen, abs)
+	}
+	return nil
+}
+
+// within reports whether a path is dir or lies below it.
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // checkAddr checks HOST:PORT with a port from lowest to 65535. Port 0 takes a free one.

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,19 +20,36 @@ const lockFile = "lock"
 const minFree = 64 << 20
 
 // prepareDir makes the data directory, checks that it can be written to, and locks it. Errors say what to do.
-func prepareDir(dir string) (*os.File, error) {
+func prepareDir(dir string) (io.Closer, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, dirError(dir, err)
 	}
+	f, err := openLock(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFree(dir); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// lockDir locks a further data directory, which is there and may be full.
+func lockDir(dir string) (io.Closer, error) {
+	f, err := openLock(dir)
+	if err != nil {
+		return nil, err // not a nil *os.File in an io.Closer
+	}
+	return f, nil
+}
+
+func openLock(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, dirError(dir, err)
 	}
 	if err := lock(f, dir); err != nil {
-		f.Close()
-		return nil, err
-	}
-	if err := checkFree(dir); err != nil {
 		f.Close()
 		return nil, err
 	}

@@ -46,3 +46,24 @@ func TestADirectoryThatCannotBeUsedIsExplained(t *testing.T) {
 		}
 	}
 }
+
+func TestDataDirectoriesLieApart(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		dirs []string
+		ok   bool
+	}{
+		{"apart", []string{"/a", "/b", "/ab"}, true},
+		{"none", nil, false},
+		{"empty", []string{"/a", ""}, false},
+		{"the same", []string{"/a", "/b", "/a/"}, false},
+		{"one in the other", []string{"/a", "/a/b"}, false},
+		{"the other in one", []string{"/a/b", "/a"}, false},
+	} {
+		cfg := Default()
+		cfg.DataDirs = c.dirs
+		if err := cfg.Validate(); (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(), "--data") {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -30,7 +31,7 @@ type Node struct {
 	started time.Time
 	reg     *prometheus.Registry
 
-	lock   *os.File
+	lock   io.Closer
 	ctl    *raftfsm.Controller
 	broker *broker.Broker
 	ingest *ingest.Ingest
@@ -56,7 +57,7 @@ func Open(cfg Config) (*Node, error) {
 // open builds the parts from the bottom to the top.
 func (n *Node) open() (err error) {
 	n.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if n.lock, err = prepareDir(n.cfg.DataDir); err != nil {
+	if n.lock, err = prepareDir(n.cfg.first()); err != nil {
 		return err
 	}
 	if n.ctl, err = n.openController(); err != nil {
@@ -81,19 +82,20 @@ func (n *Node) open() (err error) {
 func (n *Node) room(name string) *slog.Logger { return n.cfg.Log.With("room", name) }
 
 func (n *Node) openController() (*raftfsm.Controller, error) {
-	cfg := raftfsm.Default(n.cfg.DataDir)
+	cfg := raftfsm.Default(n.cfg.first())
 	cfg.NodeID, cfg.ClusterID = n.cfg.NodeID, n.cfg.ClusterID
 	cfg.Now, cfg.Registerer, cfg.Log = n.cfg.Now, n.reg, n.room("raftfsm")
 	ctl, err := raftfsm.Open(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("--data %s: %w", n.cfg.DataDir, err)
+		return nil, fmt.Errorf("--data %s: %w", n.cfg.first(), err)
 	}
 	return ctl, nil
 }
 
 func (n *Node) openBroker() (*broker.Broker, error) {
 	cfg := broker.Default()
-	cfg.DataDir, cfg.NodeID, cfg.ServerID = n.cfg.DataDir, n.cfg.NodeID, n.ctl.ServerID()
+	cfg.DataDir, cfg.MoreDirs, cfg.LockDir = n.cfg.first(), n.cfg.DataDirs[1:], lockDir
+	cfg.NodeID, cfg.ServerID = n.cfg.NodeID, n.ctl.ServerID()
 	var err error
 	if cfg.Listeners, cfg.API.Access, err = n.brokerListeners(); err != nil {
 		return nil, err
@@ -141,14 +143,14 @@ func (n *Node) checkGeoIP(i *ingest.Ingest) error {
 func (n *Node) openRollup() (*rollup.Rollup, error) {
 	return rollup.Open(rollup.Config{
 		Seeds: []string{n.broker.Addr().String()}, Dialer: n.broker.Dial,
-		Sites: n.ctl, Dir: filepath.Join(n.cfg.DataDir, "rollup"), Refused: ingest.TopicDropped,
+		Sites: n.ctl, Dir: filepath.Join(n.cfg.first(), "rollup"), Refused: ingest.TopicDropped,
 		Registry: n.reg, Log: n.room("rollup"),
 	})
 }
 
 func (n *Node) openWeb() (*web.Server, error) {
 	cfg := web.Default()
-	cfg.Listen, cfg.DataDir, cfg.MaxConns = n.cfg.HTTP, n.cfg.DataDir, n.cfg.HTTPMaxConnections
+	cfg.Listen, cfg.DataDir, cfg.MaxConns = n.cfg.HTTP, n.cfg.first(), n.cfg.HTTPMaxConnections
 	cfg.Controller, cfg.Rollup, cfg.Importer = n.ctl, n.rollup, importer{n.ingest, n.rollup}
 	cfg.Collect, cfg.HitSchema = n.ingest.Handler(), []byte(hit.Schema())
 	cfg.CollectPaths = ingest.Paths()
@@ -203,7 +205,7 @@ func (n *Node) status() web.Status {
 	}
 	return web.Status{
 		Version: n.cfg.Version, Commit: n.cfg.Commit, StartedAt: n.started, NodeID: n.cfg.NodeID, ClusterID: n.ctl.ClusterID(),
-		GeoIP: web.GeoIP{Source: source, Built: geo.Built}, DataDir: n.cfg.DataDir,
+		GeoIP: web.GeoIP{Source: source, Built: geo.Built}, DataDir: n.cfg.first(),
 		Listeners: n.listeners(),
 	}
 }

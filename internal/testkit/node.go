@@ -83,24 +83,29 @@ func StartNode(t testing.TB, dir string, flags ...string) *Node {
 
 func (n *Node) start(flags []string) {
 	n.t.Helper()
+	n.startUntil(flags, "the node to be ready", func() bool {
+		status, _ := n.Admin(http.MethodGet, "/readyz", nil, nil)
+		return status == http.StatusOK && n.findListeners()
+	})
+}
+
+func (n *Node) startUntil(flags []string, what string, done func() bool) {
+	n.t.Helper()
 	args := append([]string{"serve", "--data", n.Dir, "--http", "127.0.0.1:0", "--kafka", "127.0.0.1:0"}, flags...)
 	os.Remove(filepath.Join(n.Dir, "admin.sock")) // of a killed node; the next one would answer only later
 	n.p = Command(n.t, n.binary, args...)
-	Wait(n.t, "the node to be ready", 60*time.Second, func() bool {
+	Wait(n.t, what, 60*time.Second, func() bool {
 		select {
 		case <-n.p.Exited:
 			n.t.Fatalf("the node went away (%v):\n%s", n.p.err, n.p.Output())
 		default:
 		}
-		return n.findListeners()
+		return done()
 	})
 }
 
-// findListeners asks the admin socket where the node listens, once it is ready.
+// findListeners asks the admin socket where the node listens.
 func (n *Node) findListeners() bool {
-	if status, _ := n.Admin(http.MethodGet, "/readyz", nil, nil); status != http.StatusOK {
-		return false
-	}
 	var doc struct {
 		Listeners map[string]string `json:"listeners"`
 	}
@@ -157,6 +162,12 @@ func (n *Node) Stop(within time.Duration) error {
 func (n *Node) Restart(flags ...string) {
 	n.t.Helper()
 	n.start(flags)
+}
+
+// RestartUnready is Restart of a node that is not expected to be ready: it waits until the node says where it listens.
+func (n *Node) RestartUnready(flags ...string) {
+	n.t.Helper()
+	n.startUntil(flags, "the node to listen", n.findListeners)
 }
 
 // Log returns what the process has printed since its last start.

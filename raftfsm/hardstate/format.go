@@ -16,6 +16,11 @@ func PartitionGroup(topic [16]byte, partition int32) GroupID {
 	return id
 }
 
+// Partition is the topic id and number that PartitionGroup was given.
+func (id GroupID) Partition() (topic [16]byte, partition int32) {
+	return [16]byte(id[:16]), int32(binary.BigEndian.Uint32(id[16:]))
+}
+
 // State is what a group must not forget.
 type State struct {
 	Term      uint64

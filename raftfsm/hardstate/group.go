@@ -1,7 +1,6 @@
 package hardstate
 
 import (
-	"encoding/binary"
 	"fmt"
 	"sync"
 )
@@ -84,5 +83,6 @@ func (g *Group) Get(key []byte) ([]byte, error) {
 
 // String names the group for logs.
 func (id GroupID) String() string {
-	return fmt.Sprintf("%x-%d", id[:16], binary.BigEndian.Uint32(id[16:]))
+	topic, partition := id.Partition()
+	return fmt.Sprintf("%x-%d", topic, partition)
 }
