@@ -141,12 +141,18 @@ func startGuarded(t *testing.T, change func(*Config), listeners ...Listener) (*B
 // local is an admin client from within the process, which may do everything.
 func local(t *testing.T, b *Broker) *kadm.Client {
 	t.Helper()
-	c, err := kgo.NewClient(kgo.SeedBrokers(b.Addr().String()), kgo.Dialer(b.Dial))
+	return kadm.NewClient(localClient(t, b))
+}
+
+// localClient is a client within the process, which may do everything.
+func localClient(t *testing.T, b *Broker, opts ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	c, err := kgo.NewClient(append(opts, kgo.SeedBrokers(b.Addr().String()), kgo.Dialer(b.Dial))...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	return kadm.NewClient(c)
+	return c
 }
 
 // addUser gives a user credentials of all mechanisms.

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"testing"
@@ -107,6 +108,22 @@ func codeIn(t *testing.T, r kmsg.Response) int16 {
 		return r.Results[0].ErrorCode
 	case *kmsg.DescribeUserSCRAMCredentialsResponse:
 		return r.ErrorCode
+	case *kmsg.AddPartitionsToTxnResponse:
+		return r.Topics[0].Partitions[0].ErrorCode
+	case *kmsg.AddOffsetsToTxnResponse:
+		return r.ErrorCode
+	case *kmsg.EndTxnResponse:
+		return r.ErrorCode
+	case *kmsg.WriteTxnMarkersResponse:
+		return r.Markers[0].Topics[0].Partitions[0].ErrorCode
+	case *kmsg.TxnOffsetCommitResponse:
+		return r.Topics[0].Partitions[0].ErrorCode
+	case *kmsg.DescribeTransactionsResponse:
+		return r.TransactionStates[0].ErrorCode
+	case *kmsg.DescribeClientQuotasResponse:
+		return r.ErrorCode
+	case *kmsg.AlterClientQuotasResponse:
+		return r.Entries[0].ErrorCode
 	case *kmsg.AlterUserSCRAMCredentialsResponse:
 		return r.Results[0].ErrorCode
 	}
@@ -114,72 +131,146 @@ func codeIn(t *testing.T, r kmsg.Response) int16 {
 	return 0
 }
 
+// asking is a request about a topic, a group and a transactional id, and the error that who may do nothing is answered.
+type asking struct {
+	q    kmsg.Request
+	want int16
+}
+
+func askings(topic, group, id string) []asking {
+	noTopic, noGroup, noCluster := kerr.TopicAuthorizationFailed.Code, kerr.GroupAuthorizationFailed.Code, kerr.ClusterAuthorizationFailed.Code
+	noID := kerr.TransactionalIDAuthorizationFailed.Code
+	return []asking{
+		{&kmsg.ProduceRequest{Acks: -1, Topics: []kmsg.ProduceRequestTopic{{Topic: topic, Partitions: []kmsg.ProduceRequestTopicPartition{{Records: []byte{1}}}}}}, noTopic},
+		{&kmsg.ListOffsetsRequest{ReplicaID: -1, Topics: []kmsg.ListOffsetsRequestTopic{{Topic: topic, Partitions: []kmsg.ListOffsetsRequestTopicPartition{{Timestamp: -1, CurrentLeaderEpoch: -1}}}}}, noTopic},
+		{&kmsg.OffsetForLeaderEpochRequest{ReplicaID: -1, Topics: []kmsg.OffsetForLeaderEpochRequestTopic{{Topic: topic, Partitions: []kmsg.OffsetForLeaderEpochRequestTopicPartition{{CurrentLeaderEpoch: -1}}}}}, noTopic},
+		{&kmsg.DeleteRecordsRequest{Topics: []kmsg.DeleteRecordsRequestTopic{{Topic: topic, Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{}}}}}, noTopic},
+		{&kmsg.DescribeProducersRequest{Topics: []kmsg.DescribeProducersRequestTopic{{Topic: topic, Partitions: []int32{0}}}}, noTopic},
+		{&kmsg.MetadataRequest{Topics: []kmsg.MetadataRequestTopic{{Topic: &topic}}}, noTopic},
+		{&kmsg.MetadataRequest{AllowAutoTopicCreation: true, Topics: []kmsg.MetadataRequestTopic{{Topic: kmsg.StringPtr("missing")}}}, noTopic},
+		{&kmsg.CreateTopicsRequest{Topics: []kmsg.CreateTopicsRequestTopic{{Topic: "x", NumPartitions: 1, ReplicationFactor: 1}}}, noTopic},
+		{&kmsg.DeleteTopicsRequest{Topics: []kmsg.DeleteTopicsRequestTopic{{Topic: &topic}}, TopicNames: []string{topic}}, noTopic},
+		{&kmsg.CreatePartitionsRequest{Topics: []kmsg.CreatePartitionsRequestTopic{{Topic: topic, Count: 5}}}, noTopic},
+		{&kmsg.DescribeConfigsRequest{Resources: []kmsg.DescribeConfigsRequestResource{{ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: topic}}}, noTopic},
+		{&kmsg.DescribeConfigsRequest{Resources: []kmsg.DescribeConfigsRequestResource{{ResourceType: kmsg.ConfigResourceTypeBroker, ResourceName: "1"}}}, noCluster},
+		{&kmsg.AlterConfigsRequest{Resources: []kmsg.AlterConfigsRequestResource{{ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: topic}}}, noTopic},
+		{&kmsg.IncrementalAlterConfigsRequest{Resources: []kmsg.IncrementalAlterConfigsRequestResource{{ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: topic}}}, noTopic},
+		{&kmsg.OffsetCommitRequest{Group: group, Generation: -1, Topics: []kmsg.OffsetCommitRequestTopic{{Topic: topic, Partitions: []kmsg.OffsetCommitRequestTopicPartition{{}}}}}, noGroup},
+		{&kmsg.OffsetFetchRequest{Groups: []kmsg.OffsetFetchRequestGroup{{Group: group}}}, noGroup},
+		{&kmsg.FindCoordinatorRequest{CoordinatorKeys: []string{group}}, noGroup},
+		{&kmsg.JoinGroupRequest{Group: group, SessionTimeoutMillis: 10_000}, noGroup},
+		{&kmsg.HeartbeatRequest{Group: group}, noGroup},
+		{&kmsg.LeaveGroupRequest{Group: group}, noGroup},
+		{&kmsg.SyncGroupRequest{Group: group}, noGroup},
+		{&kmsg.DescribeGroupsRequest{Groups: []string{group}}, noGroup},
+		{&kmsg.DeleteGroupsRequest{Groups: []string{group}}, noGroup},
+		{&kmsg.OffsetDeleteRequest{Group: group}, noGroup},
+		{&kmsg.InitProducerIDRequest{}, noCluster},
+		{&kmsg.InitProducerIDRequest{TransactionalID: &id}, noID},
+		{&kmsg.DescribeLogDirsRequest{}, noCluster},
+		{&kmsg.DescribeACLsRequest{ResourceType: 1, ResourcePatternType: 1, Operation: 1, PermissionType: 1}, noCluster},
+		{&kmsg.CreateACLsRequest{Creations: []kmsg.CreateACLsRequestCreation{{}}}, noCluster},
+		{&kmsg.DeleteACLsRequest{Filters: []kmsg.DeleteACLsRequestFilter{{}}}, noCluster},
+		{&kmsg.DescribeUserSCRAMCredentialsRequest{}, noCluster},
+		{&kmsg.AlterUserSCRAMCredentialsRequest{Deletions: []kmsg.AlterUserSCRAMCredentialsRequestDeletion{{Name: "ada", Mechanism: 1}}}, noCluster},
+		{&kmsg.FetchRequest{ReplicaID: -1, SessionEpoch: -1, MaxBytes: 1, Topics: []kmsg.FetchRequestTopic{{Topic: topic, Partitions: []kmsg.FetchRequestTopicPartition{{CurrentLeaderEpoch: -1, PartitionMaxBytes: 1}}}}}, noTopic},
+		{&kmsg.FindCoordinatorRequest{CoordinatorType: 1, CoordinatorKeys: []string{id}}, noID},
+		{&kmsg.AddPartitionsToTxnRequest{TransactionalID: id, ProducerID: 1, Topics: []kmsg.AddPartitionsToTxnRequestTopic{{Topic: topic, Partitions: []int32{0}}}}, noID},
+		{&kmsg.AddOffsetsToTxnRequest{TransactionalID: id, ProducerID: 1, Group: group}, noID},
+		{&kmsg.EndTxnRequest{TransactionalID: id, ProducerID: 1}, noID},
+		{&kmsg.WriteTxnMarkersRequest{Markers: []kmsg.WriteTxnMarkersRequestMarker{{ProducerID: 1, Topics: []kmsg.WriteTxnMarkersRequestMarkerTopic{{Topic: topic, Partitions: []int32{0}}}}}}, noCluster},
+		{&kmsg.TxnOffsetCommitRequest{TransactionalID: id, Group: group, ProducerID: 1, Generation: -1, Topics: []kmsg.TxnOffsetCommitRequestTopic{{Topic: topic, Partitions: []kmsg.TxnOffsetCommitRequestTopicPartition{{}}}}}, noID},
+		{&kmsg.DescribeTransactionsRequest{TransactionalIDs: []string{id}}, noID},
+		{&kmsg.DescribeClientQuotasRequest{}, noCluster},
+		{&kmsg.AlterClientQuotasRequest{Entries: []kmsg.AlterClientQuotasRequestEntry{{}}}, noCluster},
+	}
+}
+
+// version is the newest that asks by name.
+func (a asking) version(newest map[int16][2]int16) int16 {
+	switch a.q.Key() {
+	case 0, 8, 9:
+		return 9
+	case 1:
+		return 12
+	case 11, 14, 28:
+		return 5
+	case 24: // from 4 on it is for brokers
+		return 3
+	}
+	return newest[a.q.Key()][1]
+}
+
 // Who may do nothing is told so by the error of the protocol in every request, before anything else about it, and learns no name.
 func TestWhoMayDoNothingIsToldSo(t *testing.T) {
 	b, ada := enforced(t, nil)
 	localTopic(t, b, "t")
 	newest := advertised(t, handler(t, b))
-	topic, group, cluster := kerr.TopicAuthorizationFailed.Code, kerr.GroupAuthorizationFailed.Code, kerr.ClusterAuthorizationFailed.Code
-	name := kmsg.StringPtr("t")
-	for _, c := range []struct {
-		q    kmsg.Request
-		want int16
-	}{
-		{&kmsg.ProduceRequest{Acks: -1, Topics: []kmsg.ProduceRequestTopic{{Topic: "t", Partitions: []kmsg.ProduceRequestTopicPartition{{Records: []byte{1}}}}}}, topic},
-		{&kmsg.ListOffsetsRequest{ReplicaID: -1, Topics: []kmsg.ListOffsetsRequestTopic{{Topic: "t", Partitions: []kmsg.ListOffsetsRequestTopicPartition{{Timestamp: -1, CurrentLeaderEpoch: -1}}}}}, topic},
-		{&kmsg.OffsetForLeaderEpochRequest{ReplicaID: -1, Topics: []kmsg.OffsetForLeaderEpochRequestTopic{{Topic: "t", Partitions: []kmsg.OffsetForLeaderEpochRequestTopicPartition{{CurrentLeaderEpoch: -1}}}}}, topic},
-		{&kmsg.DeleteRecordsRequest{Topics: []kmsg.DeleteRecordsRequestTopic{{Topic: "t", Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{}}}}}, topic},
-		{&kmsg.DescribeProducersRequest{Topics: []kmsg.DescribeProducersRequestTopic{{Topic: "t", Partitions: []int32{0}}}}, topic},
-		{&kmsg.MetadataRequest{Topics: []kmsg.MetadataRequestTopic{{Topic: name}}}, topic},
-		{&kmsg.MetadataRequest{AllowAutoTopicCreation: true, Topics: []kmsg.MetadataRequestTopic{{Topic: kmsg.StringPtr("missing")}}}, topic},
-		{&kmsg.CreateTopicsRequest{Topics: []kmsg.CreateTopicsRequestTopic{{Topic: "x", NumPartitions: 1, ReplicationFactor: 1}}}, topic},
-		{&kmsg.DeleteTopicsRequest{Topics: []kmsg.DeleteTopicsRequestTopic{{Topic: name}}, TopicNames: []string{"t"}}, topic},
-		{&kmsg.CreatePartitionsRequest{Topics: []kmsg.CreatePartitionsRequestTopic{{Topic: "t", Count: 5}}}, topic},
-		{&kmsg.DescribeConfigsRequest{Resources: []kmsg.DescribeConfigsRequestResource{{ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: "t"}}}, topic},
-		{&kmsg.DescribeConfigsRequest{Resources: []kmsg.DescribeConfigsRequestResource{{ResourceType: kmsg.ConfigResourceTypeBroker, ResourceName: "1"}}}, cluster},
-		{&kmsg.AlterConfigsRequest{Resources: []kmsg.AlterConfigsRequestResource{{ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: "t"}}}, topic},
-		{&kmsg.IncrementalAlterConfigsRequest{Resources: []kmsg.IncrementalAlterConfigsRequestResource{{ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: "t"}}}, topic},
-		{&kmsg.OffsetCommitRequest{Group: "g", Generation: -1, Topics: []kmsg.OffsetCommitRequestTopic{{Topic: "t", Partitions: []kmsg.OffsetCommitRequestTopicPartition{{}}}}}, group},
-		{&kmsg.OffsetFetchRequest{Groups: []kmsg.OffsetFetchRequestGroup{{Group: "g"}}}, group},
-		{&kmsg.FindCoordinatorRequest{CoordinatorKeys: []string{"g"}}, group},
-		{&kmsg.JoinGroupRequest{Group: "g", SessionTimeoutMillis: 10_000}, group},
-		{&kmsg.HeartbeatRequest{Group: "g"}, group},
-		{&kmsg.LeaveGroupRequest{Group: "g"}, group},
-		{&kmsg.SyncGroupRequest{Group: "g"}, group},
-		{&kmsg.DescribeGroupsRequest{Groups: []string{"g"}}, group},
-		{&kmsg.DeleteGroupsRequest{Groups: []string{"g"}}, group},
-		{&kmsg.OffsetDeleteRequest{Group: "g"}, group},
-		{&kmsg.InitProducerIDRequest{}, cluster},
-		{&kmsg.InitProducerIDRequest{TransactionalID: name}, kerr.TransactionalIDAuthorizationFailed.Code},
-		{&kmsg.DescribeLogDirsRequest{}, cluster},
-		{&kmsg.DescribeACLsRequest{ResourceType: 1, ResourcePatternType: 1, Operation: 1, PermissionType: 1}, cluster},
-		{&kmsg.CreateACLsRequest{Creations: []kmsg.CreateACLsRequestCreation{{}}}, cluster},
-		{&kmsg.DeleteACLsRequest{Filters: []kmsg.DeleteACLsRequestFilter{{}}}, cluster},
-		{&kmsg.DescribeUserSCRAMCredentialsRequest{}, cluster},
-		{&kmsg.AlterUserSCRAMCredentialsRequest{Deletions: []kmsg.AlterUserSCRAMCredentialsRequestDeletion{{Name: "ada", Mechanism: 1}}}, cluster},
-	} {
+	for _, a := range askings("t", "g", "t") {
 		// A connection of its own: franz-go would look for the group's coordinator first.
-		s := speak(t, b.Addrs()[1])
-		s.handshake("PLAIN", 1)
-		s.authenticate("\x00ada\x00secret")
-		version := newest[c.q.Key()][1]
-		switch c.q.Key() {
-		case 0, 8, 9: // the newest ask by topic id
-			version = 9
-		case 14, 11:
-			version = 5
-		}
-		r, ok := s.ask(c.q, version)
+		r, ok := asAda(t, b).ask(a.q, a.version(newest))
 		if !ok {
-			t.Errorf("%s: the connection was closed", kmsg.NameForKey(c.q.Key()))
+			t.Errorf("%s: the connection was closed", kmsg.NameForKey(a.q.Key()))
 			continue
 		}
-		if got := codeIn(t, r); got != c.want {
-			t.Errorf("%s: error %d, want %d", kmsg.NameForKey(c.q.Key()), got, c.want)
+		if got := codeIn(t, r); got != a.want {
+			t.Errorf("%s: error %d, want %d", kmsg.NameForKey(a.q.Key()), got, a.want)
 		}
 	}
-	if m, err := kadm.NewClient(ada).Metadata(within(t)); err != nil || len(m.Topics) != 0 {
+	adm := kadm.NewClient(ada)
+	if m, err := adm.Metadata(within(t)); err != nil || len(m.Topics) != 0 {
 		t.Errorf("Metadata of all topics names %v, %v", m.Topics.Names(), err)
+	}
+}
+
+func asAda(t *testing.T, b *Broker) *speaker {
+	t.Helper()
+	s := speak(t, b.Addrs()[1])
+	s.handshake("PLAIN", 1)
+	s.authenticate("\x00ada\x00secret")
+	return s
+}
+
+// What exists and what does not are answered byte for byte alike to who may do nothing, and no list names anything.
+func TestWhoMayDoNothingLearnsNotWhatExists(t *testing.T) {
+	b, ada := enforced(t, nil)
+	const topic, group, id = "exists-topic", "exists-group", "exists-id"
+	localTopic(t, b, topic)
+	c := localClient(t, b, kgo.TransactionalID(id), kgo.DefaultProduceTopic(topic))
+	if err := c.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ProduceSync(within(t), kgo.StringRecord("x")).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	offsets := kadm.Offsets{}
+	offsets.AddOffset(topic, 0, 1, -1)
+	if err := local(t, b).CommitAllOffsets(within(t), group, offsets); err != nil {
+		t.Fatal(err)
+	}
+	newest := advertised(t, handler(t, b))
+	for _, a := range askings(topic, group, id) {
+		a.q.SetVersion(a.version(newest))
+		there := kmsg.NewRequestFormatter(kmsg.FormatterClientID("test")).AppendRequest(nil, a.q, 1)[4:]
+		var answers [2][]byte
+		for i, frame := range [][]byte{there, bytes.ReplaceAll(there, []byte("exists"), []byte("absent"))} {
+			s := asAda(t, b)
+			s.frame(frame)
+			answers[i], _ = s.answer()
+		}
+		if !bytes.Equal(bytes.ReplaceAll(answers[0], []byte("exists"), []byte("absent")), answers[1]) {
+			t.Errorf("%s tells apart what exists and what does not:\n%q\n%q", kmsg.NameForKey(a.q.Key()), answers[0], answers[1])
+		}
+	}
+	adm := kadm.NewClient(ada)
+	if groups, err := adm.ListGroups(within(t)); err != nil || len(groups) != 0 {
+		t.Errorf("ListGroups names %v, %v", groups.Groups(), err)
+	}
+	if txns, err := adm.ListTransactions(within(t), nil, nil); err != nil || len(txns) != 0 {
+		t.Errorf("ListTransactions names %v, %v", txns.TransactionalIDs(), err)
+	}
+	if txns, err := local(t, b).ListTransactions(within(t), nil, nil); err != nil || len(txns) != 1 {
+		t.Errorf("the node's owner sees %v, %v", txns.TransactionalIDs(), err)
 	}
 }
 
