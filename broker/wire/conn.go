@@ -282,7 +282,7 @@ func (c *conn) send(head []byte, w *work, body net.Buffers) ([]byte, error) {
 	out := make(net.Buffers, 0, len(body)+1)
 	out = append(append(out, head), body...)
 	c.nc.SetWriteDeadline(time.Now().Add(c.s.cfg.StallFor + time.Duration(size)*time.Second/slowestPeer))
-	n, err := out.WriteTo(c.nc)
+	n, err := c.writeAll(out)
 	c.s.metrics.responseBytes.Add(float64(n))
 	return head, err
 }
