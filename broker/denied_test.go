@@ -361,3 +361,61 @@ func TestWithoutAuthenticationACLsAreNotTaken(t *testing.T) {
 	}
 	permit(t, b, kadm.NewACLs().Topics("t").Operations(kadm.OpRead).Allow("User:ada").AllowHosts())
 }
+
+// Names that would mean others than they say, or that the agreed lists could not tell apart, are refused.
+func TestNamesThatMeanOthersAreRefused(t *testing.T) {
+	b, _ := enforced(t, nil)
+	for _, name := range []string{"*", "ANONYMOUS", "a\x00b", "new\nline", "\xff"} {
+		q := kmsg.NewPtrAlterUserSCRAMCredentialsRequest()
+		q.Upsertions = []kmsg.AlterUserSCRAMCredentialsRequestUpsertion{{Name: name, Mechanism: 1, Iterations: 4096, Salt: []byte("salt"), SaltedPassword: make([]byte, 32)}}
+		r, err := q.RequestWith(within(t), localClient(t, b))
+		if err != nil || r.Results[0].ErrorCode != kerr.UnacceptableCredential.Code {
+			t.Errorf("a user %q: %+v, %v", name, r.Results, err)
+		}
+	}
+	for _, c := range []kmsg.CreateACLsRequestCreation{
+		{ResourceType: kmsg.ACLResourceTypeGroup, ResourceName: "g\xff", Principal: "User:ada"},
+		{ResourceType: kmsg.ACLResourceTypeGroup, ResourceName: "g", Principal: "User:\xff"},
+		{ResourceType: kmsg.ACLResourceTypeGroup, ResourceName: "g", Principal: "Group:ada"},
+		{ResourceType: kmsg.ACLResourceTypeDelegationToken, ResourceName: "t", Principal: "User:ada"},
+		{ResourceType: kmsg.ACLResourceTypeUser, ResourceName: "ada", Principal: "User:ada"},
+		{ResourceType: kmsg.ACLResourceTypeCluster, ResourceName: "another", Principal: "User:ada"},
+	} {
+		c.ResourcePatternType, c.Host, c.Operation, c.PermissionType = kmsg.ACLResourcePatternTypeLiteral, "*", kmsg.ACLOperationDescribe, kmsg.ACLPermissionTypeDeny
+		q := kmsg.NewPtrCreateACLsRequest()
+		q.Creations = []kmsg.CreateACLsRequestCreation{c}
+		r, err := q.RequestWith(within(t), localClient(t, b))
+		if err != nil || r.Results[0].ErrorCode != kerr.InvalidRequest.Code {
+			t.Errorf("an ACL on %v %q of %q: %+v, %v", c.ResourceType, c.ResourceName, c.Principal, r.Results, err)
+		}
+	}
+	name := "\xff"
+	q := kmsg.NewPtrAlterClientQuotasRequest()
+	q.Entries = []kmsg.AlterClientQuotasRequestEntry{{Entity: []kmsg.AlterClientQuotasRequestEntryEntity{{Type: "user", Name: &name}}, Ops: []kmsg.AlterClientQuotasRequestEntryOp{{Key: "producer_byte_rate", Value: 1}}}}
+	if r, err := q.RequestWith(within(t), localClient(t, b)); err != nil || r.Entries[0].ErrorCode != kerr.InvalidRequest.Code {
+		t.Errorf("a quota of %q: %+v, %v", name, r.Entries, err)
+	}
+}
+
+// A name is no pattern: what looks like one is a name, and what an ACL denies by prefix or for all goes before what it allows by name.
+func TestPrincipalsAreNoPatterns(t *testing.T) {
+	b, _ := enforced(t, nil)
+	localTopic(t, b, "orders-eu")
+	permit(t, b, kadm.NewACLs().Topics("orders-eu").Operations(kadm.OpWrite).Allow("User:a.a", "User:[a-z]+", "User:ad", "User:ADA").AllowHosts())
+	ada := func() error {
+		c := client(t, b, via(b, 1, kgo.DisableIdempotentWrite(), kgo.SASL(scram.Auth{User: "ada", Pass: "secret"}.AsSha256Mechanism()))...)
+		return c.ProduceSync(within(t), &kgo.Record{Topic: "orders-eu"}).FirstErr()
+	}
+	if err := ada(); !errors.Is(err, kerr.TopicAuthorizationFailed) {
+		t.Errorf("what others with a similar name may do: %v", err)
+	}
+	permit(t, b, kadm.NewACLs().Topics("orders-eu").Operations(kadm.OpWrite).Allow("User:ada").AllowHosts())
+	permit(t, b, kadm.NewACLs().Topics("orders").ResourcePatternType(kadm.ACLPatternPrefixed).Operations(kadm.OpWrite).Deny("User:*").DenyHosts("10.1.2.3"))
+	if err := ada(); err != nil {
+		t.Errorf("a denial for another address: %v", err)
+	}
+	permit(t, b, kadm.NewACLs().Topics("orders").ResourcePatternType(kadm.ACLPatternPrefixed).Operations(kadm.OpWrite).Deny("User:*").DenyHosts())
+	if err := ada(); !errors.Is(err, kerr.TopicAuthorizationFailed) {
+		t.Errorf("a prefix that is denied to all: %v", err)
+	}
+}

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"unicode/utf8"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -80,6 +81,8 @@ func quotaEntity(parts []kmsg.AlterClientQuotasRequestEntryEntity) (state.QuotaE
 			name = new(string)
 		case *name == "":
 			return e, refuse(kerr.InvalidRequest, "a name is empty; the default is null")
+		case !utf8.ValidString(*name):
+			return e, refuse(kerr.InvalidRequest, "a name is no UTF-8")
 		}
 		switch {
 		case part.Type == entityUser && e.User == nil:

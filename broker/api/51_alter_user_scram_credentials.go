@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -82,6 +85,10 @@ func checkUpsert(u *kmsg.AlterUserSCRAMCredentialsRequestUpsertion) error {
 	switch {
 	case u.Name == "":
 		return refuse(kerr.UnacceptableCredential, "the user has no name")
+	case u.Name == "*" || "User:"+u.Name == wire.Anonymous:
+		return refuse(kerr.UnacceptableCredential, "User:"+u.Name+" means others in ACLs: choose another name")
+	case !utf8.ValidString(u.Name) || strings.ContainsFunc(u.Name, unicode.IsControl):
+		return refuse(kerr.UnacceptableCredential, "a name is UTF-8 without control characters")
 	case u.Iterations < state.MinIterations || u.Iterations > state.MaxIterations:
 		return refuse(kerr.UnacceptableCredential, fmt.Sprintf("%d iterations, %d to %d are allowed", u.Iterations, state.MinIterations, state.MaxIterations))
 	case len(u.SaltedPassword) == 0: // of another length it fits no password, which Kafka leaves to the client

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/weir-analytics/weir/raftfsm/command"
 )
@@ -41,6 +42,10 @@ func CheckACL(a ACL) error {
 		return invalid("resource", "%q is none: topic, group, cluster or transactional_id", a.Resource)
 	case a.Name == "" || len(a.Name) > maxACLText:
 		return invalid("name", "%d bytes, 1 to %d are allowed", len(a.Name), maxACLText)
+	case !utf8.ValidString(a.Name): // the agreed list could not tell it from others
+		return invalid("name", "%q is no UTF-8", a.Name)
+	case !utf8.ValidString(a.Principal):
+		return invalid("principal", "%q is no UTF-8", a.Principal)
 	case !slices.Contains(patterns, a.Pattern):
 		return invalid("pattern", "%q is none: literal or prefixed", a.Pattern)
 	case a.Resource == "cluster" && (a.Name != ClusterResource || a.Pattern != "literal"):
