@@ -17,12 +17,13 @@ type siteDoc struct {
 	VisitorsNow int64     `json:"visitors_now"`
 	Hits30m     int64     `json:"hits_30m"`
 	FirstHit    bool      `json:"first_hit"`
+	Rules       *rulesDoc `json:"rules,omitempty"`
 }
 
 func siteCommand() *cobra.Command {
 	c := group("site", "Add, list, change and remove sites")
 	r := reachFlags(c)
-	c.AddCommand(siteAdd(r), siteList(r), siteZone(r), siteRemove(r))
+	c.AddCommand(siteAdd(r), siteList(r), siteZone(r), siteSet(r), siteRemove(r))
 	return c
 }
 

@@ -30,6 +30,7 @@ type Ingest struct {
 	dropsFailed bool // of the goroutine that writes them
 
 	rules  *ruleSet
+	bySite rulesMemory
 	routes map[string]route
 }
 

@@ -121,8 +121,18 @@ func (t *intake) describe(h *hit.Hit, site state.Site, who visitor.Who, a *agent
 	if botKind == "" {
 		botKind = a.botKind
 	}
-	if botKind == "" && t.i.rules != nil {
+	of := t.i.bySite.of(&site)
+	if botKind == "" {
 		botKind = t.i.rules.kind(h, who.Addr)
+		if botKind == bot.KindDataCentre && of != nil && of.of.TakeDataCentres {
+			botKind = ""
+		}
+	}
+	if of != nil {
+		if botKind == "" {
+			botKind = of.kind(h, who.Addr)
+		}
+		of.clean(h)
 	}
 	h.Bot, h.BotKind = botKind != "", botKind
 }

@@ -12,7 +12,10 @@ import (
 // Kinds of hits by where they come from.
 const (
 	KindDataCentre = "datacentre" // an address of a range where machines stand and no people sit
-	KindOwn        = "own"        // an address, host or path that the operator keeps out of the counts
+	KindOwn        = "own"        // an address, host or path that the operator, or the site's rules, keep out of the counts
+	KindHost       = "host"       // a page at a host that is not among the site's
+	KindReferrer   = "referrer"   // from a place that the site's rules keep out
+	KindCountry    = "country"    // from a country that the site's rules keep out
 )
 
 // Ranges is a set of addresses. It is immutable; the nil Ranges is empty.

@@ -21,10 +21,11 @@ type siteDocument struct {
 	VisitorsNow *int64       `json:"visitors_now"`
 	Hits30m     *int64       `json:"hits_30m"`
 	FirstHit    *bool        `json:"first_hit"`
+	Rules       *state.Rules `json:"rules,omitempty"`
 }
 
 func (a *Admin) siteDocument(site state.Site) siteDocument {
-	doc := siteDocument{ID: site.ID, Name: site.Name, Timezone: site.Timezone, CreatedAt: site.CreatedAt}
+	doc := siteDocument{ID: site.ID, Name: site.Name, Timezone: site.Timezone, CreatedAt: site.CreatedAt, Rules: site.Rules}
 	now, err := stats.NowOf(a.rollup, site.ID)
 	if err != nil {
 		a.log.Debug("a site is shown without its counts", "site", site.ID, "err", err)
@@ -76,14 +77,15 @@ func (a *Admin) AddSite(w http.ResponseWriter, r *http.Request) {
 // UpdateSite answers PATCH /sites/{site}. The name stays: snippets and published cells carry it.
 func (a *Admin) UpdateSite(w http.ResponseWriter, r *http.Request) {
 	var in struct {
-		Timezone *string `json:"timezone"`
+		Timezone *string      `json:"timezone"`
+		Rules    *state.Rules `json:"rules"`
 	}
 	site, err := stats.SiteOf(r, a.ctl)
 	if err == nil {
 		err = reply.Decode(r, &in)
 	}
 	if err == nil {
-		if site, err = a.ctl.UpdateSite(r.Context(), site.Name, raftfsm.SiteChange{Timezone: in.Timezone}); err == nil {
+		if site, err = a.ctl.UpdateSite(r.Context(), site.Name, raftfsm.SiteChange{Timezone: in.Timezone, Rules: in.Rules}); err == nil {
 			reply.JSON(w, http.StatusOK, a.siteDocument(site))
 			return
 		}

@@ -1,7 +1,7 @@
 // Calls to the HTTP API. A failed call throws Failure, whose kind says what the page can do about it. Whether the server can be reached
 // at all is told to `reach`, which shows one banner for the whole page.
 import { reach } from './reach.svelte';
-import type { Answer, Attribution, Every, Link, Me, Now, Refused, Report, Role, Scope, Site, Status, Token, User } from './types';
+import type { Answer, Attribution, Every, Link, Me, Now, Refused, Report, Role, Rules, Scope, Site, Status, Token, User } from './types';
 
 export type Kind = 'away' | 'expired' | 'refused';
 
@@ -92,7 +92,7 @@ export const api = {
   sites: async (signal?: AbortSignal) => (await call<{ sites: Site[] | null }>('GET', '/sites', undefined, signal)).sites ?? [],
   site: (name: string, signal?: AbortSignal) => call<Site>('GET', site(name), undefined, signal),
   addSite: (name: string, timezone: string) => call<Site>('POST', '/sites', { name, timezone }),
-  changeSite: (name: string, timezone: string) => call<Site>('PATCH', site(name), { timezone }),
+  changeSite: (name: string, to: { timezone?: string; rules?: Rules }) => call<Site>('PATCH', site(name), to),
   deleteSite: (name: string) => call<void>('DELETE', site(name)),
 
   counts: async (name: string, question: Question, signal?: AbortSignal) => {

@@ -18,6 +18,19 @@ export interface Site {
   visitors_now: number;
   hits_30m: number;
   first_hit: boolean;
+  rules?: Rules; // absent: none
+}
+
+export interface Rules {
+  addresses?: string[];
+  hosts?: string[];
+  paths?: string[];
+  referrers?: string[];
+  countries?: string[];
+  query_listed?: boolean;
+  query?: string[];
+  no_trailing_slash?: boolean;
+  take_datacentres?: boolean;
 }
 
 export interface Link {
