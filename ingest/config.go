@@ -24,6 +24,7 @@ type Config struct {
 	NodeID   int32  // part of the identity of hits, so that people can tell where one came in
 
 	GeoIP          string         // MaxMind DB file; "" is the built-in database
+	GeoIPASN       string         // MaxMind DB file of autonomous systems; "" is none
 	TrustedProxies []netip.Prefix // whose forwarding headers are believed
 	ClientHeader   string         // header in which a trusted proxy names the client, before all others; "" is none
 

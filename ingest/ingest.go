@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/weir-analytics/weir/ingest/clientip"
@@ -19,13 +20,15 @@ type Ingest struct {
 	queue   *queue
 	clients *clientip.Resolver
 	places  *enrich.Places
-	agents  agents
-	days    visitor.Memory
-	proxies proxyWatch
-	siteIDs siteIDs
-	drops   *drops
-	limits  *limits
-	bodies  atomic.Int64 // bytes held by large bodies that are being read
+
+	networks *enrich.Places
+	agents   agents
+	days     visitor.Memory
+	proxies  proxyWatch
+	siteIDs  siteIDs
+	drops    *drops
+	limits   *limits
+	bodies   atomic.Int64 // bytes held by large bodies that are being read
 
 	dropsFailed bool // of the goroutine that writes them
 
@@ -50,6 +53,8 @@ func New(cfg Config) (*Ingest, error) {
 		drops:   newDrops(source),
 		limits:  newLimits(cfg.Limits),
 		places:  enrich.OpenPlaces(cfg.GeoIP, cfg.Now, cfg.Log),
+
+		networks: enrich.OpenNetworks(cfg.GeoIPASN, cfg.Now, cfg.Log),
 	}
 	i.metrics = newMetrics(&i.cfg, &i.bodies)
 	i.routes = i.routeTable()
@@ -60,11 +65,9 @@ func New(cfg Config) (*Ingest, error) {
 // Run writes hits to the log until ctx ends; then it writes what is queued, refuses what comes, and returns nil. Requests that arrive
 // before Run wait for it.
 func (i *Ingest) Run(ctx context.Context) error {
-	places := make(chan struct{})
-	go func() {
-		defer close(places)
-		_ = i.places.Run(ctx)
-	}()
+	var places sync.WaitGroup
+	places.Go(func() { _ = i.places.Run(ctx) })
+	places.Go(func() { _ = i.networks.Run(ctx) })
 	dropped := make(chan struct{})
 	waiting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
@@ -73,13 +76,16 @@ func (i *Ingest) Run(ctx context.Context) error {
 	}()
 	i.queue.run(ctx)
 	stop() // after the last refusal
-	<-places
+	places.Wait()
 	<-dropped
 	return nil
 }
 
 // Geo says where countries come from.
 func (i *Ingest) Geo() enrich.PlacesStatus { return i.places.Status() }
+
+// Networks says where autonomous systems come from. Where no file was named its Source and Error are empty.
+func (i *Ingest) Networks() enrich.PlacesStatus { return i.networks.Status() }
 
 // Clients returns what finds the visitor's address in a request, for others that need the same answer.
 func (i *Ingest) Clients() *clientip.Resolver { return i.clients }

@@ -115,7 +115,12 @@ func (t *intake) describe(h *hit.Hit, site state.Site, who visitor.Who, a *agent
 	h.Visitor, h.VisitorNext = t.days.IDs(&site, h.TimeMs, who)
 	place := t.i.places.Find(who.Addr)
 	if place.Country != "" || h.Country == "" {
-		h.Country, h.Region, h.City = place.Country, place.Region, place.City
+		h.Country, h.Region, h.RegionCode, h.City = place.Country, place.Region, place.RegionCode, place.City
+	}
+	if network := t.i.networks.Find(who.Addr); network.ASN != 0 {
+		h.ASN, h.ASName = network.ASN, network.ASName
+	} else {
+		h.ASN, h.ASName = place.ASN, place.ASName
 	}
 	a.set(h)
 	if botKind == "" {

@@ -86,7 +86,7 @@ type Config struct {
 	Started     <-chan struct{}
 	Checks      []Check
 	Status      func() Status
-	Attribution []Attribution
+	Attribution func() []Attribution
 	Kafka       func(ctx context.Context, host string) (net.Conn, error) // a connection to the log that may do everything
 	Client      func(*http.Request) Client                               // nil believes no header
 

@@ -232,7 +232,9 @@ func newNode(t *testing.T, change ...func(*Config)) *node {
 	cfg.Status = func() Status {
 		return Status{Version: "1.2.3", DataDir: "/var/lib/weir", Listeners: map[string]string{"http": ":8080"}}
 	}
-	cfg.Attribution = []Attribution{{Text: "IP Geolocation by DB-IP", URL: "https://db-ip.com", Licence: "CC BY 4.0"}}
+	cfg.Attribution = func() []Attribution {
+		return []Attribution{{Text: "IP Geolocation by DB-IP", URL: "https://db-ip.com", Licence: "CC BY 4.0"}}
+	}
 	for _, f := range change {
 		f(&cfg)
 	}

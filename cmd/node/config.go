@@ -39,7 +39,8 @@ type Config struct {
 
 	RetainEvents time.Duration // how long hits are kept in the log; 0: for ever
 	Counting     bool          // hits are counted; without, they are taken in and kept, and a later start with it counts them
-	GeoIP        string        // path of a country database; empty: the one in the binary
+	GeoIP        string        // path of a country or city database; empty: the one in the binary
+	GeoIPASN     string        // path of a database of autonomous systems; empty: none
 
 	DebugHTTP string // HOST:PORT that serves Go's profiles; empty: nobody
 

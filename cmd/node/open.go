@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,6 +21,7 @@ import (
 	"github.com/weir-analytics/weir/dashboards"
 	"github.com/weir-analytics/weir/ingest"
 	"github.com/weir-analytics/weir/ingest/dialect"
+	"github.com/weir-analytics/weir/ingest/enrich"
 	"github.com/weir-analytics/weir/ingest/hit"
 	"github.com/weir-analytics/weir/raftfsm"
 	"github.com/weir-analytics/weir/rollup"
@@ -111,6 +114,7 @@ func (n *Node) openIngest() (*ingest.Ingest, error) {
 	cfg := ingest.Default()
 	cfg.Sites, cfg.Appender = n.ctl, appender{n.broker}
 	cfg.NodeID = n.cfg.NodeID
+	cfg.GeoIPASN = n.cfg.GeoIPASN
 	cfg.GeoIP, cfg.TrustedProxies, cfg.ClientHeader = n.cfg.GeoIP, n.cfg.TrustedProxies, n.cfg.ClientHeader
 	cfg.Rules, cfg.Limits, cfg.DubSecret = n.cfg.Rules, n.cfg.Limits, n.cfg.DubSecret
 	cfg.LinkWait, cfg.Started = n.cfg.LinkWait, n.ctl.Ready()
@@ -129,15 +133,23 @@ func (n *Node) openIngest() (*ingest.Ingest, error) {
 // checkGeoIP refuses a start with a database that is there and cannot be used: somebody meant it to be used. One that is missing may be on
 // its way, and is taken once it appears.
 func (n *Node) checkGeoIP(i *ingest.Ingest) error {
-	status := i.Geo()
-	if n.cfg.GeoIP == "" || status.Error == "" || status.Source != "" {
-		return nil
+	for _, db := range []struct {
+		file, flag, without string
+		status              enrich.PlacesStatus
+	}{
+		{n.cfg.GeoIP, "--geoip", "to use the database in the binary", i.Geo()},
+		{n.cfg.GeoIPASN, "--geoip-asn", "to do without", i.Networks()},
+	} {
+		if db.file == "" || db.status.Error == "" || db.status.Source != "" {
+			continue
+		}
+		if _, err := os.Stat(db.file); errors.Is(err, os.ErrNotExist) {
+			n.room("ingest").Warn("a database of addresses is missing; it is taken once the file is there", "flag", db.flag, "path", db.file)
+			continue
+		}
+		return fmt.Errorf("%s %s: %s; get the file again, or leave the flag away %s", db.flag, db.file, db.status.Error, db.without)
 	}
-	if _, err := os.Stat(n.cfg.GeoIP); errors.Is(err, os.ErrNotExist) {
-		n.room("ingest").Warn("the country database is missing; countries are unknown until the file is there", "path", n.cfg.GeoIP)
-		return nil
-	}
-	return fmt.Errorf("--geoip %s: %s; get the file again, or leave the flag away to use the database in the binary", n.cfg.GeoIP, status.Error)
+	return nil
 }
 
 func (n *Node) openRollup() (*rollup.Rollup, error) {
@@ -172,7 +184,7 @@ func (n *Node) openWeb() (*web.Server, error) {
 	if n.cfg.Counting {
 		cfg.Checks = append(cfg.Checks, web.Check{Name: "counts", Ready: n.rollup.Ready})
 	}
-	cfg.Status, cfg.Attribution = n.status, n.attribution()
+	cfg.Status, cfg.Attribution = n.status, n.attribution
 	cfg.Client = n.client
 	cfg.Kafka = n.dialKafka
 	cfg.Now, cfg.Registry, cfg.Log = n.cfg.Now, n.reg, n.cfg.Log
@@ -198,14 +210,9 @@ func (n *Node) client(r *http.Request) web.Client {
 
 // status is what the node says about itself.
 func (n *Node) status() web.Status {
-	geo := n.ingest.Geo()
-	source := geo.Source
-	if source == "" {
-		source = "none"
-	}
 	return web.Status{
 		Version: n.cfg.Version, Commit: n.cfg.Commit, StartedAt: n.started, NodeID: n.cfg.NodeID, ClusterID: n.ctl.ClusterID(),
-		GeoIP: web.GeoIP{Source: source, Built: geo.Built}, DataDir: n.cfg.first(),
+		GeoIP: geoIP(n.ingest.Geo()), GeoIPASN: geoIP(n.ingest.Networks()), DataDir: n.cfg.first(),
 		Listeners: n.listeners(),
 	}
 }
@@ -225,10 +232,42 @@ func (n *Node) listeners() map[string]string {
 	return all
 }
 
-// attribution names whose data the pages show. The licence of the built-in database asks for it.
-func (n *Node) attribution() []web.Attribution {
-	if n.cfg.GeoIP != "" {
-		return nil
+// geoIP is what a node says about a database of addresses.
+func geoIP(s enrich.PlacesStatus) web.GeoIP {
+	source := s.Source
+	if source == "" {
+		source = "none"
 	}
-	return []web.Attribution{{Text: "IP Geolocation by DB-IP", URL: "https://db-ip.com", Licence: "CC BY 4.0"}}
+	return web.GeoIP{Source: source, Type: s.Type, Built: s.Built, Old: s.Old, Error: s.Error}
+}
+
+// credits are the words that licences of free databases ask for, by what their types begin with.
+var credits = []struct {
+	begins string
+	credit web.Attribution
+}{
+	{"DBIP-", web.Attribution{Text: "IP Geolocation by DB-IP", URL: "https://db-ip.com", Licence: "CC BY 4.0"}},
+	{"GeoLite2-", web.Attribution{Text: "This product includes GeoLite2 data created by MaxMind", URL: "https://www.maxmind.com"}},
+	{"IP2LITE", web.Attribution{Text: "This site uses the IP2Location LITE database", URL: "https://lite.ip2location.com", Licence: "CC BY-SA 4.0"}},
+	{"IP2LOCATION-LITE", web.Attribution{Text: "This site uses the IP2Location LITE database", URL: "https://lite.ip2location.com", Licence: "CC BY-SA 4.0"}},
+	{"ipinfo ", web.Attribution{Text: "IP address data powered by IPinfo", URL: "https://ipinfo.io", Licence: "CC BY-SA 4.0"}},
+}
+
+// attribution names whose data the pages show, once each. The files may change while the node runs.
+func (n *Node) attribution() []web.Attribution {
+	var names []web.Attribution
+	add := func(kind string) {
+		for _, c := range credits {
+			if len(kind) >= len(c.begins) && strings.EqualFold(kind[:len(c.begins)], c.begins) && !slices.Contains(names, c.credit) {
+				names = append(names, c.credit)
+			}
+		}
+	}
+	if n.cfg.GeoIP == "" {
+		add("DBIP-") // the built-in one, whatever it calls itself
+	} else {
+		add(n.ingest.Geo().Type)
+	}
+	add(n.ingest.Networks().Type)
+	return names
 }

@@ -1,7 +1,6 @@
 package enrich
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"sync"
@@ -12,9 +11,12 @@ import (
 
 // Place is where an address is. Empty fields are not known.
 type Place struct {
-	Country string // ISO 3166-1 alpha-2
-	Region  string
-	City    string
+	Country    string // ISO 3166-1 alpha-2
+	Region     string
+	RegionCode string // ISO 3166-2, such as GB-ENG
+	City       string
+	ASN        uint32 // autonomous system
+	ASName     string // whose it is
 }
 
 // maxPlaces bounds the places that are remembered of one database: all countries, and the cities that most visitors are in.
@@ -31,8 +33,8 @@ type database struct {
 	places map[uintptr]Place // by offset of the record; decoding is the larger part of a look-up
 }
 
-// openDatabase checks that data is a database with countries in it. The data must not change afterwards.
-func openDatabase(data []byte) (db *database, err error) {
+// openDatabase checks that data is a database of a kind. The data must not change afterwards.
+func openDatabase(data []byte, kind kind) (db *database, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			db, err = nil, fmt.Errorf("the file is damaged: %v", r)
@@ -43,19 +45,19 @@ func openDatabase(data []byte) (db *database, err error) {
 		return nil, fmt.Errorf("not a usable MaxMind DB file: %w", err)
 	}
 	db = &database{reader: reader, places: map[uintptr]Place{}}
-	found, err := db.probe()
+	found, err := db.probe(kind.has)
 	if err != nil {
 		return nil, fmt.Errorf("the file is damaged: %w", err)
 	}
 	if !found {
-		return nil, fmt.Errorf("the database (type %q) has no countries; a Country or City database is needed", reader.Metadata.DatabaseType)
+		return nil, fmt.Errorf("the database (type %q) has no %s", reader.Metadata.DatabaseType, kind.needs)
 	}
 	return db, nil
 }
 
-// probe looks at the networks of the database in order until one has a country. It steps by look-ups, each of which is bounded, and not
+// probe looks at the networks of the database in order until one has what the database is for. It steps by look-ups, each of which is bounded, and not
 // by walking the search tree: that of a damaged file may have cycles.
-func (db *database) probe() (found bool, err error) {
+func (db *database) probe(has func(*Place) bool) (found bool, err error) {
 	const enough = 50_000 // networks, with or without data; some files begin with thousands that have no country
 	addr := netip.IPv6Unspecified()
 	if db.reader.Metadata.IPVersion == 4 {
@@ -71,7 +73,7 @@ func (db *database) probe() (found bool, err error) {
 			if err != nil {
 				return false, err
 			}
-			if place.Country != "" {
+			if has(&place) {
 				return true, nil
 			}
 		}
@@ -148,49 +150,4 @@ func (db *database) find(addr netip.Addr) (place Place) {
 	db.places[offset] = place
 	db.mu.Unlock()
 	return place
-}
-
-// decodePlace reads the few fields of a record that are used, by path: decoding whole records allocates by what a file says, and a
-// damaged file says anything. Records are of MaxMind's schema or flat.
-func decodePlace(result maxminddb.Result) (Place, error) {
-	var p Place
-	for _, field := range []struct {
-		into *string
-		max  int
-		path []any
-	}{
-		{&p.Country, 2, []any{"country", "iso_code"}},
-		{&p.Country, 2, []any{"country_code"}},
-		{&p.Region, maxName, []any{"subdivisions", 0, "names", "en"}},
-		{&p.Region, maxName, []any{"state1"}},
-		{&p.City, maxName, []any{"city", "names", "en"}},
-		{&p.City, maxName, []any{"city"}},
-	} {
-		if *field.into != "" {
-			continue
-		}
-		if err := readText(result, field.into, field.max, field.path...); err != nil {
-			return Place{}, err
-		}
-	}
-	return p, nil
-}
-
-// maxName bounds names of regions and cities, in bytes. The longest real ones have about 60.
-const maxName = 200
-
-// readText reads one text of a record. A missing one is empty; one that is too long, or not text at all, is left out.
-func readText(result maxminddb.Result, into *string, max int, path ...any) error {
-	var text string
-	if err := result.DecodePath(&text, path...); err != nil {
-		var wrongType maxminddb.UnmarshalTypeError
-		if errors.As(err, &wrongType) {
-			return nil
-		}
-		return err
-	}
-	if len(text) <= max {
-		*into = text
-	}
-	return nil
 }

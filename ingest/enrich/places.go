@@ -23,12 +23,30 @@ const (
 
 // Places finds places by address in the database that is in use at the moment. Safe for concurrent use.
 type Places struct {
-	file string // "" means the built-in database
+	kind kind
+	file string // "" means the built-in database, or none
 	log  *slog.Logger
 	now  func() time.Time
 
 	current atomic.Pointer[loaded]
+
+	pending fileState // of Run: the file as it looked last
+	saidOld *database // of Run: which one was named old
 }
+
+// kind is what a database is for.
+type kind struct {
+	name  string // for people
+	flag  string
+	lacks string // what is not known without it
+	needs string
+	has   func(*Place) bool
+}
+
+var (
+	placesKind   = kind{"country database", "--geoip", "countries are unknown", "countries; a Country or City database is needed", func(p *Place) bool { return p.Country != "" }}
+	networksKind = kind{"ASN database", "--geoip-asn", "autonomous systems are unknown", "autonomous systems; an ASN database is needed", func(p *Place) bool { return p.ASN != 0 }}
+)
 
 // loaded is a database and what is known of it; it does not change.
 type loaded struct {
@@ -55,13 +73,23 @@ type PlacesStatus struct {
 // OpenPlaces loads the database in file, or the built-in one when file is empty. It does not fail: without a usable database no address
 // has a place, and Status and the log say why.
 func OpenPlaces(file string, now func() time.Time, log *slog.Logger) *Places {
-	p := &Places{file: file, log: log, now: now}
+	p := &Places{kind: placesKind, file: file, log: log, now: now}
 	if file == "" {
 		p.current.Store(p.loadBuiltin())
 		return p
 	}
 	p.current.Store(&loaded{})
 	p.reload()
+	return p
+}
+
+// OpenNetworks is OpenPlaces for a database of autonomous systems. There is none built in.
+func OpenNetworks(file string, now func() time.Time, log *slog.Logger) *Places {
+	p := &Places{kind: networksKind, file: file, log: log, now: now}
+	p.current.Store(&loaded{})
+	if file != "" {
+		p.reload()
+	}
 	return p
 }
 
@@ -96,10 +124,37 @@ func (p *Places) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			p.reload()
+			p.look()
 			p.flatten()
 		}
 	}
+}
+
+// look loads a file that has changed once it has stopped changing: one that is being written in place may be the head of a file and the tail of another.
+// Without a database it does not wait. It also says when the database in use has become old.
+func (p *Places) look() {
+	current := p.current.Load()
+	var now fileState
+	if info, err := os.Stat(p.file); err == nil {
+		now = fileState{size: info.Size(), changed: info.ModTime()}
+	}
+	settled := now == p.pending || current.db == nil
+	p.pending = now
+	if settled {
+		p.reload()
+	}
+	if current = p.current.Load(); current.db != nil && isOld(current.status.Built, p.now()) {
+		p.sayOld(current.db, current.status)
+	}
+}
+
+// sayOld names the database in use old, once.
+func (p *Places) sayOld(db *database, status PlacesStatus) {
+	if p.saidOld == db {
+		return
+	}
+	p.saidOld = db
+	p.log.Warn("the "+p.kind.name+" is old: what it says may be wrong; get a newer one", "source", status.Source, "built", status.Built.Format(time.DateOnly))
 }
 
 // flatten builds the fast table of a database that has none, once.
@@ -116,7 +171,7 @@ func (p *Places) loadBuiltin() *loaded {
 		p.log.Warn("no country database: countries will be unknown; give one with --geoip FILE")
 		return &loaded{status: PlacesStatus{Error: "this binary was built without a country database; give one with --geoip FILE"}}
 	}
-	db, err := openDatabase(data)
+	db, err := openDatabase(data, p.kind)
 	if err != nil {
 		return &loaded{status: PlacesStatus{Error: err.Error()}}
 	}
@@ -126,13 +181,13 @@ func (p *Places) loadBuiltin() *loaded {
 // reload loads the file when it is another one than at the last attempt. What is in use stays in use when the new file is not usable.
 func (p *Places) reload() {
 	before := p.current.Load()
-	data, seen, err := readIfChanged(p.file, before.seen)
+	data, seen, err := p.readIfChanged(before.seen)
 	if err == nil && data == nil {
 		return
 	}
 	var db *database
 	if err == nil {
-		db, err = openDatabase(data)
+		db, err = openDatabase(data, p.kind)
 	}
 	if err != nil {
 		p.refuse(before, seen, err)
@@ -145,9 +200,9 @@ func (p *Places) accept(db *database, source string, seen fileState) *loaded {
 	meta := db.reader.Metadata
 	status := PlacesStatus{Source: source, Type: meta.DatabaseType, Built: time.Unix(int64(min(meta.BuildEpoch, 1<<40)), 0).UTC()}
 	if isOld(status.Built, p.now()) {
-		p.log.Warn("the country database is old: countries may be wrong", "source", source, "built", status.Built.Format(time.DateOnly))
+		p.sayOld(db, status)
 	} else {
-		p.log.Info("country database in use", "source", source, "type", status.Type, "built", status.Built.Format(time.DateOnly))
+		p.log.Info(p.kind.name+" in use", "source", source, "type", status.Type, "built", status.Built.Format(time.DateOnly))
 	}
 	return &loaded{db: db, status: status, seen: seen}
 }
@@ -157,7 +212,7 @@ func (p *Places) refuse(before *loaded, seen fileState, err error) {
 	status := before.status
 	status.Error = err.Error()
 	if status.Error != before.status.Error || seen != before.seen {
-		p.log.Warn("country database not usable; it is tried again when the file changes", "file", p.file, "err", err, "in_use", before.db != nil)
+		p.log.Warn(p.kind.name+" not usable; it is tried again when the file changes", "file", p.file, "err", err, "in_use", before.db != nil)
 	}
 	p.current.Store(&loaded{db: before.db, status: status, seen: seen})
 }
@@ -165,18 +220,19 @@ func (p *Places) refuse(before *loaded, seen fileState, err error) {
 func isOld(built, now time.Time) bool { return !built.IsZero() && now.Sub(built) > oldDatabase }
 
 // readIfChanged reads a file unless it is the version already seen; then data is nil.
-func readIfChanged(file string, seen fileState) (data []byte, now fileState, err error) {
+func (p *Places) readIfChanged(seen fileState) (data []byte, now fileState, err error) {
+	file := p.file
 	f, err := os.Open(filepath.Clean(file))
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("there is no file %s; countries are unknown until it appears", file)
+			err = fmt.Errorf("there is no file %s; %s until it appears", file, p.kind.lacks)
 		}
 		return nil, fileState{}, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, fileState{}, fmt.Errorf("look at the country database: %w", err)
+		return nil, fileState{}, fmt.Errorf("look at the %s: %w", p.kind.name, err)
 	}
 	now = fileState{size: info.Size(), changed: info.ModTime()}
 	if now == seen {
@@ -187,7 +243,10 @@ func readIfChanged(file string, seen fileState) (data []byte, now fileState, err
 	}
 	data, err = io.ReadAll(io.LimitReader(f, maxDatabaseBytes))
 	if err != nil {
-		return nil, now, fmt.Errorf("read the country database: %w", err)
+		return nil, now, fmt.Errorf("read the %s: %w", p.kind.name, err)
+	}
+	if info, err := f.Stat(); err != nil || now != (fileState{size: info.Size(), changed: info.ModTime()}) || int64(len(data)) != now.size {
+		return nil, fileState{}, fmt.Errorf("%s is being written", file)
 	}
 	if data == nil {
 		data = []byte{}

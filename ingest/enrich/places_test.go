@@ -2,10 +2,12 @@ package enrich
 
 import (
 	"bufio"
+	"bytes"
 	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +59,9 @@ func TestPlacesAreAsTheTruthSays(t *testing.T) {
 			if got.Country != col[1] {
 				t.Errorf("%s: %s: got country %q, want %q", name, addr, got.Country, col[1])
 			}
+			if code := regionCode(col[1], col[4]); strings.Contains(name, "City") && got.RegionCode != code && (col[4] != "" || col[5] == "") { // the truth leaves some regions out
+				t.Errorf("%s: %s: got region %q, want %q", name, addr, got.RegionCode, code)
+			}
 			if strings.Contains(name, "City") && got.City != col[5] {
 				t.Errorf("%s: %s: got city %q, want %q", name, addr, got.City, col[5])
 			}
@@ -64,6 +69,100 @@ func TestPlacesAreAsTheTruthSays(t *testing.T) {
 		if rows < 100 {
 			t.Errorf("%s: only %d rows", name, rows)
 		}
+	}
+}
+
+func TestNetworksAreAsTheTruthSays(t *testing.T) {
+	dir := filepath.Join(corpus(t), "geoip")
+	log := slog.New(slog.DiscardHandler)
+	networks := OpenNetworks(filepath.Join(dir, "mmdb", "GeoLite2-ASN-Test.mmdb"), time.Now, log)
+	if status := networks.Status(); status.Error != "" || status.Type != "GeoLite2-ASN" {
+		t.Fatalf("%+v", status)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "truth-GeoLite2-ASN-Test.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for line := range strings.Lines(string(data)) {
+		col := strings.Split(strings.TrimRight(line, "\n"), "\t")
+		addr, err := netip.ParseAddr(col[0])
+		if err != nil {
+			continue // the head
+		}
+		rows++
+		if got := networks.Find(addr); strconv.Itoa(int(got.ASN)) != col[1] || got.ASName != col[2] {
+			t.Errorf("%s: got %d %q, want %s %q", addr, got.ASN, got.ASName, col[1], col[2])
+		}
+	}
+	if rows < 700 {
+		t.Errorf("only %d rows", rows)
+	}
+	if status := OpenNetworks(filepath.Join(dir, "mmdb", "GeoLite2-Country-Test.mmdb"), time.Now, log).Status(); !strings.Contains(status.Error, "no autonomous systems") {
+		t.Errorf("a country database: %+v", status)
+	}
+	none := OpenNetworks("", time.Now, log)
+	if none.Status() != (PlacesStatus{}) || none.Find(netip.MustParseAddr("1.128.0.0")) != (Place{}) {
+		t.Errorf("no file: %+v", none.Status())
+	}
+	enterprise := open(t, filepath.Join(dir, "mmdb", "GeoIP2-Enterprise-Test.mmdb"))
+	if got := enterprise.Find(netip.MustParseAddr("74.209.24.0")); got.Country != "US" || got.RegionCode != "US-NY" || got.City != "Chatham" || got.ASN != 14671 {
+		t.Errorf("one database with everything: %+v", got)
+	}
+}
+
+// TestAFileIsTakenWhenItHasStoppedChanging: a file that is written in place, slowly, is not taken in the middle.
+func TestAFileIsTakenWhenItHasStoppedChanging(t *testing.T) {
+	dir := filepath.Join(corpus(t), "geoip", "mmdb")
+	country, err := os.ReadFile(filepath.Join(dir, "GeoIP2-Country-Test.mmdb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	city, err := os.ReadFile(filepath.Join(dir, "GeoIP2-City-Test.mmdb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "geo.mmdb")
+	write := func(data []byte, second int64) {
+		t.Helper()
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(file, time.Time{}, time.Unix(second, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(country, 1)
+	places := open(t, file)
+	places.look()
+	mixed := append(bytes.Clone(city[:len(city)/2]), country[len(country)/2:]...)
+	for second := range int64(5) {
+		write(mixed, 2+second)
+		places.look()
+		if status := places.Status(); status.Type != "GeoIP2-Country" || status.Error != "" {
+			t.Fatalf("half-written: %+v", status)
+		}
+	}
+	write(city, 10)
+	places.look()
+	places.look()
+	if status := places.Status(); status.Type != "GeoIP2-City" || status.Error != "" {
+		t.Errorf("whole: %+v", status)
+	}
+}
+
+func TestADatabaseThatGrowsOldIsNamedOldOnce(t *testing.T) {
+	file := filepath.Join(corpus(t), "geoip", "mmdb", "GeoIP2-Country-Test.mmdb")
+	built := open(t, file).Status().Built
+	now := built
+	var said bytes.Buffer
+	places := OpenPlaces(file, func() time.Time { return now }, slog.New(slog.NewTextHandler(&said, nil)))
+	for range 500 {
+		places.look()
+		now = now.AddDate(0, 0, 1)
+	}
+	if n := strings.Count(said.String(), "is old"); n != 1 || !places.Status().Old {
+		t.Errorf("said %d times: %s", n, said.String())
 	}
 }
 
@@ -118,7 +217,7 @@ func TestDamagedDatabasesAreRefusedOrUnknown(t *testing.T) {
 
 // tryAll looks some addresses up in data as a database. It must end without panic.
 func tryAll(data []byte) (usable bool) {
-	db, err := openDatabase(data)
+	db, err := openDatabase(data, placesKind)
 	if err != nil {
 		return false
 	}

@@ -56,7 +56,10 @@ func Append(dst []byte, h *Hit) []byte {
 	dst = appendString(dst, fAmount, h.Revenue.Amount)
 	dst = appendUint(dst, fScrollPercent, uint64(int64(h.ScrollPercent)))
 	dst = appendUint(dst, fEngagedMs, uint64(h.EngagedMs))
-	return appendBool(dst, fNonInteractive, h.NonInteractive)
+	dst = appendBool(dst, fNonInteractive, h.NonInteractive)
+	dst = appendString(dst, fRegionCode, h.RegionCode)
+	dst = appendUint(dst, fASN, uint64(h.ASN))
+	return appendString(dst, fASName, h.ASName)
 }
 
 // appendAgent writes the fields from Agent to Device.

@@ -49,4 +49,7 @@ const (
 	fScrollPercent  protowire.Number = 43
 	fEngagedMs      protowire.Number = 44
 	fNonInteractive protowire.Number = 45
+	fRegionCode     protowire.Number = 46
+	fASN            protowire.Number = 47
+	fASName         protowire.Number = 48
 )

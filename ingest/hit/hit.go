@@ -107,6 +107,10 @@ type Hit struct {
 	Region  string `json:"region,omitempty"`
 	City    string `json:"city,omitempty"`
 
+	RegionCode string `json:"region_code,omitempty"` // ISO 3166-2, such as GB-ENG
+	ASN        uint32 `json:"asn,omitempty"`         // autonomous system that the visitor's address belongs to
+	ASName     string `json:"as_name,omitempty"`     // whose it is
+
 	Agent          string            `json:"agent,omitempty"` // User-Agent as sent
 	Hints          map[string]string `json:"hints,omitempty"` // client hints by lower-case header name
 	Browser        string            `json:"browser,omitempty"`

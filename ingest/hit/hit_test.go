@@ -27,7 +27,7 @@ func full() Hit {
 		Browser: "Chrome", BrowserVersion: "138", OS: "Linux", OSVersion: "6", Device: "desktop", Bot: true, BotKind: "agent",
 		Status: 304, Props: map[string]string{"plan": "gold", "author": "Ann", "empty": ""},
 		Campaign: Campaign{Source: "s", Medium: "m", Name: "n", Term: "t", Content: "c"},
-		Revenue:  Revenue{Currency: "EUR", Amount: "19.90"}, ScrollPercent: 62, EngagedMs: 14873, NonInteractive: true,
+		Revenue:  Revenue{Currency: "EUR", Amount: "19.90"}, ScrollPercent: 62, EngagedMs: 14873, NonInteractive: true, RegionCode: "GB-ENG", ASN: 15169, ASName: "Google LLC",
 	}
 }
 
@@ -148,7 +148,7 @@ func TestSchemaNamesEveryFieldNumber(t *testing.T) {
 		}
 		numbers[n] = true
 	}
-	for n := int(fVersion); n <= int(fNonInteractive); n++ {
+	for n := int(fVersion); n <= int(fASName); n++ {
 		if !numbers[n] {
 			t.Errorf("hit.proto lacks field %d", n)
 		}

@@ -91,6 +91,8 @@ func (h *Hit) setUint(num protowire.Number, v uint64) {
 		h.EngagedMs = int64(v)
 	case fNonInteractive:
 		h.NonInteractive = v != 0
+	case fASN:
+		h.ASN = uint32(v)
 	}
 }
 
@@ -177,6 +179,10 @@ func (h *Hit) setString(num protowire.Number, s string) error {
 		h.Revenue.Currency = s
 	case fAmount:
 		h.Revenue.Amount = s
+	case fRegionCode:
+		h.RegionCode = s
+	case fASName:
+		h.ASName = s
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ type Admin struct {
 	importer Importer
 	hasher   *auth.Hasher
 	status   func() Status
-	credits  []Attribution
+	credits  func() []Attribution
 	stopping <-chan struct{}
 	imports  chan struct{} // one per import under way
 	log      *slog.Logger
@@ -55,7 +55,7 @@ type Config struct {
 	Importer    Importer
 	Hasher      *auth.Hasher
 	Status      func() Status
-	Attribution []Attribution
+	Attribution func() []Attribution
 	Stopping    <-chan struct{} // closed when the node stops: imports end then
 	Log         *slog.Logger
 }
@@ -73,15 +73,19 @@ type Status struct {
 	StartedAt time.Time         `json:"started_at"`
 	NodeID    int32             `json:"node_id"`
 	ClusterID string            `json:"cluster_id"`
-	GeoIP     GeoIP             `json:"geoip"`
+	GeoIP     GeoIP             `json:"geoip"`     // of countries and cities
+	GeoIPASN  GeoIP             `json:"geoip_asn"` // of autonomous systems
 	DataDir   string            `json:"data_dir,omitempty"`
 	Listeners map[string]string `json:"listeners,omitempty"` // by protocol
 }
 
-// GeoIP says where countries come from.
+// GeoIP says where what is known of addresses comes from.
 type GeoIP struct {
-	Source string    `json:"source"`         // a file, the built-in database, or "none"
-	Built  time.Time `json:"built,omitzero"` // when its maker built it
+	Source string    `json:"source"`          // a file, the built-in database, or "none"
+	Type   string    `json:"type,omitempty"`  // as the database says
+	Built  time.Time `json:"built,omitzero"`  // when its maker built it
+	Old    bool      `json:"old,omitempty"`   // built more than 400 days ago
+	Error  string    `json:"error,omitempty"` // why there is no database, or why a newer file was not taken
 }
 
 // Attribution names somebody whose data is shown.

@@ -12,15 +12,16 @@ func (a *Admin) GetStatus(w http.ResponseWriter, r *http.Request) {
 	status := a.status()
 	if !auth.FromContext(r.Context()).May(auth.Admin) {
 		status.DataDir, status.Listeners = "", nil
+		status.GeoIP.Error, status.GeoIPASN.Error = "", ""
 	}
 	reply.JSON(w, http.StatusOK, status)
 }
 
 // GetAttribution answers GET /attribution.
 func (a *Admin) GetAttribution(w http.ResponseWriter, _ *http.Request) {
-	credits := a.credits
-	if credits == nil {
-		credits = []Attribution{}
+	credits := []Attribution{}
+	if a.credits != nil {
+		credits = append(credits, a.credits()...)
 	}
 	reply.JSON(w, http.StatusOK, struct {
 		Attribution []Attribution `json:"attribution"`

@@ -102,13 +102,21 @@ export interface Token {
   created_at: string;
 }
 
+export interface GeoIP {
+  source: string;
+  built?: string;
+  old?: boolean;
+  error?: string;
+}
+
 export interface Status {
   version: string;
   commit?: string;
   started_at?: string;
   node_id?: number;
   data_dir?: string;
-  geoip?: { source: string; built?: string };
+  geoip?: GeoIP;
+  geoip_asn?: GeoIP;
   listeners?: Record<string, string>;
 }
 
