@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -139,6 +140,35 @@ func TestWrongPasswordsCloseLoginForTheAddress(t *testing.T) {
 	}
 	if strings.Contains(n.logged.String(), password) || strings.Contains(n.logged.String(), "2001:db8") {
 		t.Error("the log holds a password or an address")
+	}
+}
+
+// Whether the account exists does not matter, so that guessing tells nothing of that either.
+func TestWrongPasswordsFromManyAddressesCloseTheAccount(t *testing.T) {
+	n := newNode(t)
+	callers(t, n)
+	login := func(email, password, addr string) string {
+		w := n.do("POST", "/api/v1/login", `{"email":"`+email+`","password":"`+password+`"}`, func(r *http.Request) { r.RemoteAddr = addr + ":1" })
+		if w.Code == 200 {
+			return ""
+		}
+		return errorCode(t, w)
+	}
+	if code := login("admin@example.com", password, "192.0.2.1"); code != "" {
+		t.Fatalf("at home: %s", code)
+	}
+	for _, email := range []string{"admin@example.com", "nobody@example.com"} {
+		for i := range 50 {
+			if code := login(email, "wrong password", fmt.Sprintf("198.51.100.%d", i)); code != "wrong_password" {
+				t.Fatalf("%s, try %d: %q", email, i+1, code)
+			}
+		}
+		if code := login(" "+strings.ToUpper(email), password, "198.51.100.200"); code != "rate_limited" {
+			t.Errorf("%s after fifty: %q, want rate_limited", email, code)
+		}
+	}
+	if code := login("admin@example.com", password, "192.0.2.1"); code != "" {
+		t.Errorf("at home after that: %s", code)
 	}
 }
 

@@ -35,25 +35,32 @@ type person struct {
 	Role  state.Role `json:"role"`
 }
 
-// checkPassword returns the user whose password it is. Every failure counts against the address, and unknown users take as long as known ones.
+// checkPassword returns the user whose password it is. Every failure counts against the address and
+// the account, and unknown users take as long as known ones.
 func (a *Auth) checkPassword(r *http.Request, email, password string) (state.User, error) {
 	addr, now := a.client(r), a.now()
 	if wait := a.throttle.Wait(addr, now); wait > 0 {
 		return state.User{}, tooManyTries(wait)
 	}
+	account := state.UserKey(email)
+	if wait := a.accounts.Wait(account, addr, now); wait > 0 {
+		return state.User{}, reply.RateLimited(wait, "too many failed tries for this account, try again in %s", wait.Round(time.Second))
+	}
 	if len(password) > maxPasswordBytes {
 		password = "" // never right, and not worth hashing
 	}
-	user := a.ctl.State().Users[state.UserKey(email)]
+	user := a.ctl.State().Users[account]
 	ok, err := a.hasher.Verify(r.Context(), user.PasswordHash, password)
 	if err != nil {
 		return state.User{}, err
 	}
 	if !ok {
 		a.throttle.Failed(addr, now)
+		a.accounts.Failed(account, addr, now)
 		return state.User{}, &reply.Error{Status: http.StatusUnauthorized, Code: "wrong_password", Message: "e-mail address or password is wrong"}
 	}
 	a.throttle.Succeeded(addr)
+	a.accounts.Succeeded(account, addr, now)
 	return user, nil
 }
 

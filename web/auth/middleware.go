@@ -36,6 +36,7 @@ type Auth struct {
 	sessions *Sessions
 	hasher   *Hasher
 	throttle *Throttle
+	accounts *accounts
 	tokens   tokenIndex
 	setup    setupToken
 	client   func(*http.Request) netip.Addr
@@ -55,7 +56,7 @@ type Config struct {
 
 // New returns an Auth. It draws the one-time set-up token of this start.
 func New(cfg Config) *Auth {
-	return &Auth{ctl: cfg.Controller, sessions: cfg.Sessions, hasher: cfg.Hasher, throttle: NewThrottle(), setup: drawSetupToken(),
+	return &Auth{ctl: cfg.Controller, sessions: cfg.Sessions, hasher: cfg.Hasher, throttle: NewThrottle(), accounts: newAccounts(), setup: drawSetupToken(),
 		client: cfg.Client, now: cfg.Now, log: cfg.Log}
 }
 
