@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -28,9 +30,15 @@ type dataDir struct {
 
 	naming sync.Mutex // held while a topic.json is written
 
-	mu   sync.Mutex // guards what follows
-	lock io.Closer
-	err  error // why the directory can't be used
+	checking sync.Mutex // held by check, which takes as long as the disk does
+	lock     io.Closer  // guarded by checking
+	found    atomic.Pointer[found]
+}
+
+// found is what check found last. Whoever asks for it does not wait for the disk.
+type found struct {
+	err           error // why the directory can't be used
+	usable, total int64 // bytes of its disk, -1 when they can't be asked
 }
 
 const (
@@ -152,23 +160,32 @@ func (d *dataDir) begin() error {
 
 // state is what check found last.
 func (d *dataDir) state() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.err
+	return d.last().err
+}
+
+func (d *dataDir) last() found {
+	if f := d.found.Load(); f != nil {
+		return *f
+	}
+	return found{usable: -1, total: -1}
 }
 
 // check finds out whether the directory is there and may be written to, and returns why not.
 func (d *dataDir) check() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	err := d.look()
-	if tooManyFiles(err) {
-		return d.err
+	d.checking.Lock()
+	defer d.checking.Unlock()
+	now := found{err: d.look(), usable: -1, total: -1}
+	if tooManyFiles(now.err) {
+		return d.state()
 	}
-	if d.err = err; err != nil {
+	if now.err != nil {
 		_ = d.unlockHeld() // the disk may come back, and the lock would then be our own
+	} else if free, total, err := d.fs.Space(d.path); err == nil {
+		now.usable, now.total = free, total
 	}
-	return err
+	d.found.Store(&now)
+	d.space.Watch(time.Now())
+	return now.err
 }
 
 func (d *dataDir) look() error {
@@ -196,8 +213,8 @@ func (d *dataDir) look() error {
 }
 
 func (d *dataDir) unlock() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.checking.Lock()
+	defer d.checking.Unlock()
 	return d.unlockHeld()
 }
 

@@ -41,26 +41,36 @@ type dirs struct {
 // nobody can open again.
 const checkEvery = time.Second
 
-// watch looks at the directories until ctx ends. Of a directory that can't be used any more it calls failed.
+// watch looks at the directories until ctx ends, at each by itself: a disk that hangs holds up nobody else. Of a directory that can't be used
+// any more it calls failed, from several goroutines.
 func (d *dirs) watch(ctx context.Context, failed func(dir string, err error)) error {
+	var wg sync.WaitGroup
+	for _, dir := range d.all {
+		wg.Go(func() { d.watchOne(ctx, dir, failed) })
+	}
+	wg.Wait()
+	return nil
+}
+
+func (d *dirs) watchOne(ctx context.Context, dir *dataDir, failed func(dir string, err error)) {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
+	before := dir.state() // as this loop last saw it: others check the directory too, and tell nobody
 	for {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil
+			return
 		}
-		for _, dir := range d.all {
-			before, now := dir.state(), dir.check()
-			switch {
-			case now != nil && before == nil:
-				d.log.Error("a data directory can't be used any more; its partitions stop, the others go on", "dir", dir.path, "err", now)
-				failed(dir.path, now)
-			case now == nil && before != nil:
-				d.log.Info("a data directory can be used again", "dir", dir.path)
-			}
+		now := dir.check()
+		switch {
+		case now != nil && before == nil:
+			d.log.Error("a data directory can't be used any more; its partitions stop, the others go on", "dir", dir.path, "err", now)
+			failed(dir.path, now)
+		case now == nil && before != nil:
+			d.log.Info("a data directory can be used again", "dir", dir.path)
 		}
+		before = now
 	}
 }
 
@@ -146,9 +156,11 @@ func (d *dirs) choose(g hardstate.GroupID) (*dataDir, error) {
 		if dir.state() != nil {
 			continue
 		}
-		dir.space.Watch(time.Now())
-		c := candidate{dataDir: dir, count: dir.partitions()}
-		c.free, _, _ = dir.fs.Space(dir.path)
+		_ = dir.check() // asks for the room, of which the last partition may have taken much
+		if dir.state() != nil {
+			continue
+		}
+		c := candidate{dataDir: dir, count: dir.partitions(), free: dir.last().usable}
 		list, full = append(list, c), full && dir.space.Err() != nil
 	}
 	if len(list) == 0 {

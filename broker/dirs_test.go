@@ -167,6 +167,7 @@ func TestAFailingDirectoryStopsOnlyItsOwnPartitions(t *testing.T) {
 		}
 	}
 	d.broken["b"].Store(true)
+	createTopic(t, b, "meanwhile", 2) // finds the failure before the watch does
 	eventually(t, "the partitions to stop, idle as they are", func() bool {
 		return len(b.Failed()) >= 1+len(at["b"])
 	})

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"path"
 	"slices"
-	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -50,6 +49,7 @@ func openEngines(cfg Config) (*engines, error) {
 	if d.hard, err = d.openVotes(); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
+	_ = d.all[0].check() // its marker is there from here on
 	for _, err := range d.failed() {
 		cfg.Log.Error("a data directory can't be used; its partitions do not open until it can, the others go on", "err", err)
 	}
@@ -178,12 +178,9 @@ func (e *engines) sizeOf(spec engineSpec) (size int64) {
 func (e *engines) logDirs() []logDir {
 	var list []logDir
 	for _, dir := range e.dirs.all {
-		l := logDir{path: dir.path, total: -1, usable: -1, err: dir.state()}
+		now := dir.last()
+		l := logDir{path: dir.path, total: now.total, usable: now.usable, err: now.err}
 		if l.err == nil {
-			if free, total, err := dir.fs.Space(dir.path); err == nil {
-				l.usable, l.total = free, total
-			}
-			dir.space.Watch(time.Now())
 			l.full = dir.space.Err()
 		}
 		list = append(list, l)
