@@ -49,8 +49,8 @@ func applyHints(h *hit.Hit, header http.Header) {
 	if name, version := enrich.Brand(brands[0], h.Browser); name != "" {
 		h.Browser, h.BrowserVersion = name, version
 	}
-	if values := header["Sec-Ch-Ua-Platform-Version"]; len(values) > 0 && h.OS == "Windows" {
-		if version := enrich.WindowsVersion(values[0]); version != "" {
+	if values := header["Sec-Ch-Ua-Platform-Version"]; len(values) > 0 {
+		if version := enrich.SystemVersion(values[0], h.OS); version != "" {
 			h.OSVersion = version
 		}
 	}

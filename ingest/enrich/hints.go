@@ -32,9 +32,24 @@ func Brand(hint, browser string) (name, version string) {
 	return "", ""
 }
 
-// WindowsVersion reads the Sec-CH-UA-Platform-Version hint of Windows: 13 and up are Windows 11, 1 to 12 are Windows 10.
-func WindowsVersion(hint string) string {
-	major, _, _ := strings.Cut(strings.Trim(hint, `" `), ".")
+// SystemVersion reads the Sec-CH-UA-Platform-Version hint, "14.5.0", of a system. Chromium freezes the version in its agent string, at Android
+// 10, macOS 10.15 and Windows 10, so only the hint tells. It returns "" when the hint says nothing.
+func SystemVersion(hint, system string) string {
+	text := strings.Trim(hint, `" `)
+	switch system {
+	case "Windows":
+		return windowsRelease(text)
+	case "Android", "Chrome OS":
+		return version(text, 1)
+	case "macOS":
+		return strings.TrimSuffix(version(text, 2), ".0")
+	}
+	return ""
+}
+
+// windowsRelease reads what Windows answers: 13 and up are Windows 11, 1 to 12 are Windows 10.
+func windowsRelease(hint string) string {
+	major, _, _ := strings.Cut(hint, ".")
 	n, err := strconv.Atoi(major)
 	switch {
 	case err != nil || n < 1:

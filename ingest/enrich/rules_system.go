@@ -74,6 +74,9 @@ func system(ua string) (name, ver string) {
 		if rule.parts == 0 {
 			return rule.name, ""
 		}
+		if rule.name == "Android" && strings.HasPrefix(ua[at:], "10; K)") {
+			return rule.name, "" // what Chromium writes for every version
+		}
 		return rule.name, strings.ReplaceAll(version(ua[at:], rule.parts), "_", ".")
 	}
 	if at := token(ua, "Windows"); at >= 0 {
