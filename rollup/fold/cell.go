@@ -36,7 +36,19 @@ type row struct {
 	shard    int32
 	counts   bucket.Counts
 	visitors sketch.Sketch
+	encoded  *encoded // nil while the sketch is small
 }
+
+// encoded is the sketch of a row in its binary form, kept because most hits of a busy row are by visitors that it knows: then it is
+// published again as it was.
+type encoded struct {
+	fresh bool // as the sketch is
+	count int64
+	data  []byte
+}
+
+// keptFrom is from how many bytes of memory on the binary form of a sketch is kept. Smaller ones are as fast to make.
+const keptFrom = 128
 
 // shard is the part of a cell that travels in one record.
 type shard struct {
@@ -103,9 +115,12 @@ func (c *cell) add(rows []delta.Row, visitors []uint64, offset int64) (changed b
 			continue
 		}
 		r.counts.Add(bucket.Counts(from.Counts))
-		before := r.visitors.MemoryBytes()
+		before, grown := r.visitors.MemoryBytes(), false
 		for _, v := range from.Visitors {
-			r.visitors.Insert(visitors[v])
+			grown = r.visitors.Insert(visitors[v]) || grown
+		}
+		if grown && r.encoded != nil {
+			r.encoded.fresh = false
 		}
 		c.bytes += r.visitors.MemoryBytes() - before
 		s.dirty, changed = true, true
@@ -124,6 +139,9 @@ func (c *cell) addRows(rows *bucket.Rows) error {
 		r.counts.Add(rows.Row.Counts)
 		if err := r.visitors.MergeBinary(rows.Row.Sketch); err != nil {
 			return err
+		}
+		if r.encoded != nil {
+			r.encoded.fresh = false
 		}
 		c.shards[r.shard].dirty = true
 	}
@@ -188,6 +206,19 @@ func (c *cell) find(key string) int32 {
 	return -1
 }
 
+// encode returns how many visitors a row has, and its sketch in binary form, both as kept if the sketch is as it was.
+func (c *cell) encode(r *row) (count int64, data []byte) {
+	if r.encoded == nil {
+		r.encoded = &encoded{}
+	}
+	if e := r.encoded; !e.fresh {
+		before := cap(e.data)
+		e.fresh, e.count, e.data = true, r.visitors.Count(), r.visitors.Append(e.data[:0])
+		c.bytes += cap(e.data) - before
+	}
+	return r.encoded.count, r.encoded.data
+}
+
 // publish calls f with each shard that changed, and marks it as folded up to an offset. The bucket.Cell is reused from call to call;
 // what identifies it, but for report, link and shard, is the caller's.
 func (c *cell) publish(out *bucket.Cell, sketches []byte, foldedTo int64, f func()) []byte {
@@ -202,9 +233,15 @@ func (c *cell) publish(out *bucket.Cell, sketches []byte, foldedTo int64, f func
 		sketches = sketches[:0]
 		for at := range c.rows {
 			if r := &c.rows[at]; int(r.shard) == i {
-				from := len(sketches)
-				sketches = r.visitors.Append(sketches)
-				out.Rows = append(out.Rows, bucket.Row{Key: r.key, Counts: r.counts, Visitors: r.visitors.Count(), Sketch: sketches[from:len(sketches):len(sketches)]})
+				row := bucket.Row{Key: r.key, Counts: r.counts}
+				if r.visitors.MemoryBytes() >= keptFrom {
+					row.Visitors, row.Sketch = c.encode(r)
+				} else {
+					from := len(sketches)
+					sketches = r.visitors.Append(sketches)
+					row.Visitors, row.Sketch = r.visitors.Count(), sketches[from:len(sketches):len(sketches)]
+				}
+				out.Rows = append(out.Rows, row)
 			}
 		}
 		f()

@@ -373,7 +373,9 @@ func (p *Partition) changed() {
 	var out bucket.Cell
 	for _, c := range p.dirty {
 		out.ID, out.Site, out.SourceTo = p.bucketID(c.window, c.id), c.window.site.name, p.sourceTo
+		before := c.bytes
 		p.sketches = c.publish(&out, p.sketches, p.foldedTo, func() { p.out.cell(&out) })
+		p.windows.grow(c.window, c.bytes-before)
 	}
 	p.f.Metrics.cells.WithLabelValues(p.f.Unit.String()).Add(float64(len(p.out.records)))
 }

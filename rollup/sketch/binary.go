@@ -33,7 +33,16 @@ func (s *Sketch) Append(dst []byte) []byte {
 	}
 	dst = slices.Grow(dst, 1+8*s.n)
 	dst = append(dst, formExact)
-	for _, h := range s.sorted() {
+	if s.hash == nil {
+		var few [linear]uint64
+		return appendHashes(dst, s.sorted(few[:0]))
+	}
+	var many [512]uint64 // the most of any kind
+	return appendHashes(dst, s.sorted(many[:0]))
+}
+
+func appendHashes(dst []byte, hashes []uint64) []byte {
+	for _, h := range hashes {
 		dst = binary.LittleEndian.AppendUint64(dst, h)
 	}
 	return dst

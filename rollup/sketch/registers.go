@@ -12,12 +12,15 @@ func newRegisters(precision uint8) registers { return make(registers, 1<<precisi
 
 func maxRank(precision uint8) uint8 { return 64 - precision + 1 }
 
-func (r registers) insert(h uint64, precision uint8) {
+// insert says whether a register rose.
+func (r registers) insert(h uint64, precision uint8) bool {
 	i := h >> (64 - precision)
 	rank := uint8(bits.LeadingZeros64(h<<precision|1<<(precision-1))) + 1
-	if rank > r[i] {
-		r[i] = rank
+	if rank <= r[i] {
+		return false
 	}
+	r[i] = rank
+	return true
 }
 
 func (r registers) merge(from registers) {

@@ -59,45 +59,44 @@ func (s *Sketch) Count() int64 {
 	return int64(s.n)
 }
 
-// Insert adds a hash.
-func (s *Sketch) Insert(h uint64) {
+// Insert adds a hash, and says whether that changed the sketch.
+func (s *Sketch) Insert(h uint64) bool {
 	if h == 0 {
 		h = zeroStandIn
 	}
-	if s.regs != nil {
-		s.regs.insert(h, s.kind.precision())
-		return
-	}
-	if s.hash == nil {
-		s.insertList(h)
-	} else {
-		s.insertHash(h)
+	switch {
+	case s.regs != nil:
+		return s.regs.insert(h, s.kind.precision())
+	case s.hash == nil:
+		return s.insertList(h)
+	default:
+		return s.insertHash(h)
 	}
 }
 
 // zeroStandIn takes the place of the hash 0, which marks a free slot.
 const zeroStandIn = 0x9e3779b97f4a7c15
 
-func (s *Sketch) insertList(h uint64) {
+func (s *Sketch) insertList(h uint64) bool {
 	if slices.Contains(s.list, h) {
-		return
+		return false
 	}
 	if s.n < linear {
 		s.list = append(s.list, h)
 		s.n++
-		return
+		return true
 	}
 	s.hash = make([]uint64, 4*linear)
 	for _, have := range s.list {
 		place(s.hash, have)
 	}
 	s.list = nil
-	s.insertHash(h)
+	return s.insertHash(h)
 }
 
-func (s *Sketch) insertHash(h uint64) {
+func (s *Sketch) insertHash(h uint64) bool {
 	if !place(s.hash, h) {
-		return
+		return false
 	}
 	s.n++
 	switch {
@@ -112,6 +111,7 @@ func (s *Sketch) insertHash(h uint64) {
 		}
 		s.hash = wider
 	}
+	return true
 }
 
 // place puts a hash into a table that has room, and says whether it is new there.
@@ -140,10 +140,14 @@ func (s *Sketch) each(f func(uint64)) {
 	}
 }
 
-// sorted returns the hashes of an exact sketch in ascending order.
-func (s *Sketch) sorted() []uint64 {
-	all := make([]uint64, 0, s.n)
-	s.each(func(h uint64) { all = append(all, h) })
+// sorted appends the hashes of an exact sketch in ascending order.
+func (s *Sketch) sorted(all []uint64) []uint64 {
+	all = append(all, s.list...)
+	for _, h := range s.hash {
+		if h != 0 {
+			all = append(all, h)
+		}
+	}
 	slices.Sort(all)
 	return all
 }
@@ -160,7 +164,7 @@ func (s *Sketch) Merge(from *Sketch) {
 		panic("BUG: sketches of different kinds cannot be merged")
 	}
 	if from.regs == nil {
-		from.each(s.Insert)
+		from.each(func(h uint64) { s.Insert(h) })
 		return
 	}
 	if s.regs == nil {
