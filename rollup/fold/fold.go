@@ -40,7 +40,9 @@ type Table interface {
 	Minutes(partition int32) (table.View, bucket.Progress, bool)
 	// View returns the table as it is now.
 	View() table.View
-	// Feed hands over records that are committed; Unfeed says that no more will come this way.
+	// Expect says that what comes after an offset is handed over; Feed hands over records that are committed; Unfeed says that no more
+	// will come this way.
+	Expect(unit zone.Unit, partition int32, offset int64)
 	Feed(unit zone.Unit, partition int32, records []*kgo.Record, cells []table.Cell) error
 	Unfeed(unit zone.Unit, partition int32)
 }
@@ -62,14 +64,15 @@ type pace struct {
 	first    time.Duration // after the first delta of a quiet time, for those that come with it
 	interval time.Duration // between flushes under light traffic
 	rate     int           // bytes per second that are published under heavy traffic, by longer intervals ...
-	longest  time.Duration // ... up to this one
+	longest  time.Duration // ... up to this one ...
+	behind   time.Duration // ... or as long as the fold is behind, up to this: what is late anyhow is published less often
 }
 
 // Live pages look at minutes, and so does every question about the hour that is running; hours and days may come after.
 var paces = map[zone.Unit]pace{
-	zone.Minute: {first: 2 * time.Millisecond, interval: 200 * time.Millisecond, rate: 1 << 20, longest: time.Second},
-	zone.Hour:   {first: 20 * time.Millisecond, interval: time.Second, rate: 256 << 10, longest: 5 * time.Second},
-	zone.Day:    {first: 20 * time.Millisecond, interval: time.Second, rate: 256 << 10, longest: 5 * time.Second},
+	zone.Minute: {first: 2 * time.Millisecond, interval: 200 * time.Millisecond, rate: 1 << 20, longest: time.Second, behind: 5 * time.Second},
+	zone.Hour:   {first: 20 * time.Millisecond, interval: time.Second, rate: 256 << 10, longest: 5 * time.Second, behind: 20 * time.Second},
+	zone.Day:    {first: 20 * time.Millisecond, interval: time.Second, rate: 128 << 10, longest: 10 * time.Second, behind: 20 * time.Second},
 }
 
 const (
@@ -105,6 +108,7 @@ type Partition struct {
 	sourceTo    int64 // every event before is in the windows or waits
 	receivedMs  int64
 	outEnd      int64 // end of our last flush in the topic we write
+	announced   bool  // the table knows that it is handed what comes
 
 	windows *windows
 	dirty   []*cell
@@ -116,8 +120,9 @@ type Partition struct {
 	whole map[uint32]int64 // offset from which deltas of a site are folded, where it is not 0
 	inJob bool             // the flush under way is of a job
 
-	firstAt   time.Time // when the first flush that is not published was folded
-	lastAt    time.Time // when the last one was
+	firstAt   time.Time     // when the first flush that is not published was folded
+	lastAt    time.Time     // when the last one was
+	behind    time.Duration // how old the newest event of the last flush was when it was folded
 	flushedAt time.Time
 	began     time.Time // of the flush under way
 	took      time.Duration
@@ -149,6 +154,10 @@ func (p *Partition) Add(ctx context.Context, records []*kgo.Record, now time.Tim
 	if len(p.jobs) > 0 && p.jobs[0].begun {
 		return 0, nil
 	}
+	if !p.announced {
+		p.announced = true
+		p.f.Table.Expect(p.f.Unit, p.partition, p.outEnd)
+	}
 	for i, r := range records {
 		if len(p.dirty) > 0 && p.windows.bytes > p.windows.limit+dirtyBytes || p.backlog.bytes > backlogBytes(p.f.Unit) {
 			return i, nil
@@ -175,6 +184,7 @@ func (p *Partition) Add(ctx context.Context, records []*kgo.Record, now time.Tim
 		if err := p.fold(ctx, whole, p.next-int64(len(whole))); err != nil {
 			return i, err
 		}
+		p.behind = now.Sub(time.UnixMilli(p.receivedMs))
 	}
 	return len(records), nil
 }
@@ -320,7 +330,8 @@ func (p *Partition) Due() time.Time {
 	}
 	pc := paces[p.f.Unit]
 	cost := min(max(pc.interval, costFactor*p.took), maxInterval)
-	size := min(time.Duration(p.flushBytes)*time.Second/time.Duration(pc.rate), pc.longest)
+	longest := max(pc.longest, min(p.behind, pc.behind))
+	size := min(time.Duration(p.flushBytes)*time.Second/time.Duration(pc.rate), longest)
 	steady := p.flushedAt.Add(max(cost, size))
 	quiet := later(p.lastAt.Add(quietWait), p.flushedAt.Add(cost))
 	due := later(p.firstAt.Add(pc.first), earlier(steady, quiet))

@@ -436,8 +436,19 @@ func TestPaceOfFlushes(t *testing.T) {
 		t.Errorf("after a flush of 100 MB, when no more comes, the next is due after %v", got)
 	}
 	r.p.lastAt = begin.Add(time.Minute)
+	r.p.behind = -time.Minute // the clock of the node that took the hits in is ahead
 	if got := after(); got != time.Second {
 		t.Errorf("after a flush of 100 MB, while more comes, the next is due after %v", got)
+	}
+	for behind, want := range map[time.Duration]time.Duration{500 * time.Millisecond: time.Second, 3 * time.Second: 3 * time.Second, time.Hour: 5 * time.Second} {
+		r.p.behind = behind
+		if got := after(); got != want {
+			t.Errorf("after a flush of 100 MB, while more comes and the fold is %v behind, the next is due after %v, want %v", behind, got, want)
+		}
+	}
+	r.p.flushBytes = 1 << 10
+	if got := after(); got != 200*time.Millisecond {
+		t.Errorf("after a small flush the next is due after %v, however far the fold is behind", got)
 	}
 }
 

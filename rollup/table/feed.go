@@ -20,6 +20,15 @@ type Cell struct {
 	Rows     []byte // as bucket.AppendRows writes them
 }
 
+// Expect says that the writer of a partition will hand over what comes from an offset on, so that the table need not read the first of it
+// before it is handed over.
+func (t *Table) Expect(unit zone.Unit, partition int32, offset int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.part(partID{unit, partition})
+	t.hold(p, p.readTo == offset && len(p.pending) == 0)
+}
+
 // Feed hands over records that their writer knows to be committed, with their offsets set, neighbours in the log, a progress record last.
 // cells are the records before the last one, or nil: then the records are parsed. What does not join up with what the table has is left
 // for it to read. The memory of both may be used again when Feed returns.

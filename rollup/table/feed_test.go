@@ -61,6 +61,13 @@ func TestAPartitionThatIsNotHandedOverWholeIsRead(t *testing.T) {
 		}
 	}
 	fed := func() bool { return table.part(partID{zone.Minute, 3}).fed }
+	table.Expect(zone.Minute, 3, 1)
+	if fed() {
+		t.Error("a record before what is announced is missing, and the partition is not read")
+	}
+	if table.Expect(zone.Minute, 3, 0); !fed() {
+		t.Error("what comes is announced, and the partition is read on")
+	}
 	if feed(0); !fed() {
 		t.Error("the first flush joins up, and the partition is read on")
 	}
