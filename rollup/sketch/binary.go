@@ -3,6 +3,7 @@ package sketch
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"slices"
 )
 
@@ -26,7 +27,7 @@ const escape = 15
 // Append appends the binary form.
 func (s *Sketch) Append(dst []byte) []byte {
 	if s.regs != nil {
-		return s.regs.append(dst, s.kind.precision())
+		return s.regs.append(dst, s.kind.precision(), s.counted())
 	}
 	if s.n == 0 {
 		return dst
@@ -48,23 +49,25 @@ func appendHashes(dst []byte, hashes []uint64) []byte {
 	return dst
 }
 
-func (r registers) append(dst []byte, precision uint8) []byte {
-	base, outside, zeros := r.bestBase()
-	nibbles := 3 + len(r)/2 + outside
+func (r registers) append(dst []byte, precision uint8, count *ranks) []byte {
+	base, inside := count.bestBase()
+	nibbles := 3 + len(r)/2 + len(r) - inside
 	dst = slices.Grow(dst, nibbles)
-	if 2*(len(r)-zeros) > nibbles {
+	if 2*(len(r)-int(count[0])) > nibbles {
 		return r.appendNibbles(dst, precision, base)
 	}
 	start := len(dst)
 	dst = append(dst, formSparse, precision)
 	last := -1
-	for i, rank := range r {
-		if rank == 0 {
-			continue
+	for at := 0; at < len(r); at += 8 {
+		for eight := binary.LittleEndian.Uint64(r[at:]); eight != 0; { // most are zero
+			shift := bits.TrailingZeros64(eight) &^ 7
+			i := at + shift/8
+			dst = binary.AppendUvarint(dst, uint64(i-last-1))
+			dst = append(dst, r[i])
+			last = i
+			eight &^= 0xff << shift
 		}
-		dst = binary.AppendUvarint(dst, uint64(i-last-1))
-		dst = append(dst, rank)
-		last = i
 		if len(dst)-start > nibbles {
 			return r.appendNibbles(dst[:start], precision, base)
 		}
@@ -72,34 +75,37 @@ func (r registers) append(dst []byte, precision uint8) []byte {
 	return dst
 }
 
-func (r registers) bestBase() (base uint8, outside, zeros int) {
-	var count [66]int
-	for _, rank := range r {
-		count[rank]++
-	}
-	inside, best := 0, -1
+// bestBase returns the base with the fewest ranks outside, and how many are inside.
+func (count *ranks) bestBase() (base uint8, best int) {
+	inside := 0
 	for _, n := range count[:escape] {
-		inside += n
+		inside += int(n)
 	}
+	best = -1
 	for b := 0; ; b++ {
 		if inside > best {
 			base, best = uint8(b), inside
 		}
 		if b+escape >= len(count) {
-			return base, len(r) - best, count[0]
+			return base, best
 		}
-		inside += count[b+escape] - count[b]
+		inside += int(count[b+escape]) - int(count[b])
 	}
 }
 
 func (r registers) appendNibbles(dst []byte, precision, base uint8) []byte {
+	var half [len(ranks{})]uint8
+	for rank := range half {
+		half[rank] = min(uint8(rank)-base, escape) // a rank below the base wraps round to a large number
+	}
 	dst = append(dst, formNibbles, precision, base)
-	half := func(rank uint8) uint8 { return min(rank-base, escape) } // a rank below the base wraps round to a large number
-	for i := 0; i < len(r); i += 2 {
-		dst = append(dst, half(r[i])|half(r[i+1])<<4)
+	from, size := len(dst), len(r)/2
+	dst = slices.Grow(dst, size)[:from+size]
+	for i := range size {
+		dst[from+i] = half[r[2*i]] | half[r[2*i+1]]<<4
 	}
 	for _, rank := range r {
-		if half(rank) == escape {
+		if half[rank] == escape {
 			dst = append(dst, rank)
 		}
 	}
@@ -134,6 +140,7 @@ func (s *Sketch) MergeBinary(data []byte) error {
 		return nil
 	}
 	s.regs.merge(regs)
+	s.ranks = nil
 	return nil
 }
 

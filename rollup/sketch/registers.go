@@ -12,15 +12,15 @@ func newRegisters(precision uint8) registers { return make(registers, 1<<precisi
 
 func maxRank(precision uint8) uint8 { return 64 - precision + 1 }
 
-// insert says whether a register rose.
-func (r registers) insert(h uint64, precision uint8) bool {
+// insert returns what the register of a hash was and is: the same, or more.
+func (r registers) insert(h uint64, precision uint8) (was, is uint8) {
 	i := h >> (64 - precision)
 	rank := uint8(bits.LeadingZeros64(h<<precision|1<<(precision-1))) + 1
-	if rank <= r[i] {
-		return false
+	if was = r[i]; rank <= was {
+		return was, was
 	}
 	r[i] = rank
-	return true
+	return was, rank
 }
 
 func (r registers) merge(from registers) {
@@ -31,14 +31,21 @@ func (r registers) merge(from registers) {
 	}
 }
 
-// estimate is the estimator of Otmar Ertl (New cardinality estimation algorithms for HyperLogLog sketches, 2017): it needs only how many
-// registers hold each rank, no tables and no thresholds, and is unbiased over the whole range.
-func (r registers) estimate(precision uint8) int64 {
-	var count [66]int
+// ranks says how many registers hold each rank. That is all that an estimate needs.
+type ranks [66]uint16
+
+func (r registers) ranks() *ranks {
+	var count ranks
 	for _, rank := range r {
 		count[rank]++
 	}
-	m := float64(len(r))
+	return &count
+}
+
+// estimate is the estimator of Otmar Ertl (New cardinality estimation algorithms for HyperLogLog sketches, 2017): it needs only how many
+// registers hold each rank, no tables and no thresholds, and is unbiased over the whole range.
+func (count *ranks) estimate(precision uint8) int64 {
+	m := float64(int(1) << precision)
 	q := int(64 - precision)
 	z := m * tau(1-float64(count[q+1])/m)
 	for k := q; k >= 1; k-- {

@@ -32,11 +32,12 @@ const linear = 8
 
 // Sketch counts distinct hashes. The zero Sketch is empty and of kind Row; New makes other kinds. It is not safe for concurrent use.
 type Sketch struct {
-	kind Kind
-	n    int      // distinct hashes while exact
-	list []uint64 // n hashes in order of arrival; while small
-	hash []uint64 // the same in a hash table, zero is free; when larger than linear
-	regs registers
+	kind  Kind
+	n     int      // distinct hashes while exact
+	list  []uint64 // n hashes in order of arrival; while small
+	hash  []uint64 // the same in a hash table, zero is free; when larger than linear
+	regs  registers
+	ranks *ranks // of regs; nil when they have to be counted again
 }
 
 // New returns an empty sketch.
@@ -54,7 +55,7 @@ func (s *Sketch) Empty() bool { return s.n == 0 && s.regs == nil }
 // Count returns the number of distinct hashes inserted: the true number while Exact, an estimate after.
 func (s *Sketch) Count() int64 {
 	if s.regs != nil {
-		return s.regs.estimate(s.kind.precision())
+		return s.counted().estimate(s.kind.precision())
 	}
 	return int64(s.n)
 }
@@ -66,7 +67,7 @@ func (s *Sketch) Insert(h uint64) bool {
 	}
 	switch {
 	case s.regs != nil:
-		return s.regs.insert(h, s.kind.precision())
+		return s.insertRegister(h)
 	case s.hash == nil:
 		return s.insertList(h)
 	default:
@@ -153,9 +154,26 @@ func (s *Sketch) sorted(all []uint64) []uint64 {
 }
 
 func (s *Sketch) toRegisters() {
-	regs := newRegisters(s.kind.precision())
-	s.each(func(h uint64) { regs.insert(h, s.kind.precision()) })
-	s.regs, s.list, s.hash, s.n = regs, nil, nil, 0
+	old := *s
+	*s = Sketch{kind: s.kind, regs: newRegisters(s.kind.precision()), ranks: &ranks{0: 1 << s.kind.precision()}}
+	old.each(func(h uint64) { s.insertRegister(h) })
+}
+
+func (s *Sketch) insertRegister(h uint64) bool {
+	was, is := s.regs.insert(h, s.kind.precision())
+	if s.ranks != nil && was != is {
+		s.ranks[was]--
+		s.ranks[is]++
+	}
+	return was != is
+}
+
+// counted returns the ranks of the registers.
+func (s *Sketch) counted() *ranks {
+	if s.ranks == nil {
+		s.ranks = s.regs.ranks()
+	}
+	return s.ranks
 }
 
 // Merge adds everything that was inserted into another sketch of the same kind.
@@ -171,7 +189,14 @@ func (s *Sketch) Merge(from *Sketch) {
 		s.toRegisters()
 	}
 	s.regs.merge(from.regs)
+	s.ranks = nil
 }
 
 // MemoryBytes returns about how much memory the sketch holds on to.
-func (s *Sketch) MemoryBytes() int { return 8*cap(s.list) + 8*cap(s.hash) + cap(s.regs) }
+func (s *Sketch) MemoryBytes() int {
+	n := 8*cap(s.list) + 8*cap(s.hash) + cap(s.regs)
+	if s.ranks != nil {
+		n += 2 * len(s.ranks)
+	}
+	return n
+}

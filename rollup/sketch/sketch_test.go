@@ -330,3 +330,47 @@ func TestUnionIsBounded(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestWhatIsKeptFollowsTheSketch: counts and bytes of a sketch that was looked at all along are those of one that was read just now, and
+// Insert says when they change.
+func TestWhatIsKeptFollowsTheSketch(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	for _, kind := range kinds() {
+		s := New(kind)
+		for step := range 6000 {
+			before := s.Append(nil)
+			switch {
+			case step%500 == 499:
+				other := New(kind)
+				for range rng.IntN(2 * kind.limit()) {
+					other.Insert(rng.Uint64())
+				}
+				if step%1000 == 999 {
+					s.Merge(&other)
+				} else if err := s.MergeBinary(other.Append(nil)); err != nil {
+					t.Fatal(err)
+				}
+			default:
+				exact, h := s.Exact(), rng.Uint64()
+				if rng.IntN(4) == 0 {
+					h = uint64(rng.IntN(50)) << 40
+				}
+				changed := s.Insert(h)
+				if same := bytes.Equal(before, s.Append(nil)); changed == same && exact == s.Exact() {
+					t.Fatalf("kind %d, step %d: Insert says %v, and the bytes are the same: %v", kind, step, changed, same)
+				}
+			}
+			now := s.Append(nil)
+			read, err := Parse(kind, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again := read.Append(nil); read.Count() != s.Count() || !bytes.Equal(again, now) {
+				t.Fatalf("kind %d, step %d: count %d and %d bytes, read again %d and %d bytes", kind, step, s.Count(), len(now), read.Count(), len(again))
+			}
+		}
+		if s.Exact() {
+			t.Errorf("kind %d: the sketch never had registers", kind)
+		}
+	}
+}

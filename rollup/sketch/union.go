@@ -71,7 +71,7 @@ func (u *Union) Exact() bool { return u.regs == nil }
 // Count returns the number of distinct hashes in all that was added.
 func (u *Union) Count() int64 {
 	if u.regs != nil {
-		return u.regs.estimate(u.kind.precision())
+		return u.regs.ranks().estimate(u.kind.precision())
 	}
 	slices.Sort(u.hashes)
 	u.hashes = slices.Compact(u.hashes)
