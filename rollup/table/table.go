@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weir-analytics/weir/rollup/bucket"
@@ -76,8 +77,9 @@ type state struct {
 // consistent says whether the cells are those at the end of one flush.
 func (s *state) consistent() bool { return s.maxFolded <= s.progress.FoldedTo }
 
-// memory of the store beside the block cache, in bytes.
-const memTableBytes = 8 << 20
+// memTableBytes bounds a memory table of the store. A cell that changes again while it is in one never reaches the disk as it was. There
+// are three at most; each grows as it is filled.
+const memTableBytes = 16 << 20
 
 // Open opens or makes the table.
 func Open(cfg Config) (*Table, error) {
@@ -103,6 +105,8 @@ func Open(cfg Config) (*Table, error) {
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
+	opts.Levels[0].Compression = uncompressed // soon written again, into a level below
+	opts.Levels[1].Compression = snappy
 	db, err := openStore(cfg, opts)
 	if err != nil {
 		return nil, err
@@ -113,6 +117,9 @@ func Open(cfg Config) (*Table, error) {
 	}
 	return t, nil
 }
+
+func uncompressed() *sstable.CompressionProfile { return sstable.NoCompression }
+func snappy() *sstable.CompressionProfile       { return sstable.SnappyCompression }
 
 func (t *Table) loadParts() error {
 	parts := map[partID]*part{}
