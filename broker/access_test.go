@@ -570,3 +570,36 @@ func FuzzLogIn(f *testing.F) {
 		}
 	})
 }
+
+// What lies about its length before a log-in ends its own connection, and nothing else.
+func TestLogInsThatLieAboutTheirLengthEnd(t *testing.T) {
+	b, _ := startGuarded(t, nil, loginListener)
+	addUser(t, b, "ada", "secret")
+	token := func(size string) []byte { // SaslAuthenticate v0 with a token that is said to be that long
+		return append([]byte("\x00\x24\x00\x00\x00\x00\x00\x01\x00\x04test"+size), "\x00ada\x00secret"...)
+	}
+	for name, lie := range map[string]func(s *speaker){
+		"a token longer than its frame":  func(s *speaker) { s.handshake("PLAIN", 1); s.frame(token("\x7f\xff\xff\xff")) },
+		"a token of negative length":     func(s *speaker) { s.handshake("PLAIN", 1); s.frame(token("\xff\xff\xff\xff")) },
+		"a frame of two gigabytes":       func(s *speaker) { s.handshake("PLAIN", 1); s.Write([]byte("\x7f\xff\xff\xff\x00\x24\x00\x00")) },
+		"a frame just too large":         func(s *speaker) { s.handshake("PLAIN", 1); s.Write([]byte("\x00\x01\x00\x01\x00\x24\x00\x00")) },
+		"a bare frame of negative size":  func(s *speaker) { s.handshake("PLAIN", 0); s.Write([]byte("\xff\xff\xff\xff\x00ada\x00secret")) },
+		"a bare frame that is too large": func(s *speaker) { s.handshake("PLAIN", 0); s.Write([]byte("\x00\x02\x00\x00\x00ada\x00secret")) },
+		"TLS where none is spoken":       func(s *speaker) { s.Write([]byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := speak(t, b.Addrs()[1])
+			lie(s)
+			for { // a log-in that fails is answered, late and last
+				if _, ok := s.answer(); !ok {
+					break
+				}
+			}
+		})
+	}
+	s := speak(t, b.Addrs()[1])
+	s.handshake("PLAIN", 1)
+	if r, ok := s.authenticate("\x00ada\x00secret"); !ok || r.ErrorCode != 0 {
+		t.Errorf("a log-in after that: %+v, %v", r, ok)
+	}
+}

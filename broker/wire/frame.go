@@ -107,7 +107,9 @@ func (r *frameReader) checkSize(head []byte, size int) error {
 		return fmt.Errorf("%w: HTTP was spoken to the Kafka port", errNotKafka)
 	case head[0] == 0x16 && head[1] == 3:
 		return fmt.Errorf("%w: TLS was spoken to a plaintext port", errNotKafka)
-	case r.raw && size >= 0 && size <= strangerBytes:
+	case r.raw && size > strangerBytes:
+		return fmt.Errorf("%w: %d bytes before a log-in, at most %d", errTooLarge, size, strangerBytes)
+	case r.raw && size >= 0:
 		return nil
 	case size < 10:
 		return fmt.Errorf("%w: frame of %d bytes", errNotKafka, size)
