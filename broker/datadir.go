@@ -42,7 +42,8 @@ type found struct {
 }
 
 const (
-	markerFile = "directory.json" // in each directory but the first
+	// MarkerFile is in each data directory but the first.
+	MarkerFile = "directory.json"
 	knownFile  = "directories.json"
 	fileLimit  = 1 << 20
 )
@@ -69,16 +70,13 @@ type knownDir struct {
 const dirsVersion = 1
 
 // beginsWith are the entries that a directory may have before it is first used.
-var beginsWith = map[string]bool{"lock": true, "lost+found": true, markerFile + ".tmp": true}
+var beginsWith = map[string]bool{"lock": true, "lost+found": true, MarkerFile + ".tmp": true}
 
 // openDirs looks at the directories of cfg. One that was in use before and can't be used now does not stop the start; one that was never
 // in use does.
 func openDirs(cfg Config, fsys vfs.FS) ([]*dataDir, error) {
 	first := &dataDir{path: cfg.DataDir, fs: fsys, space: seglog.NewSpace(fsys, cfg.DataDir), marker: votesFile}
 	all := []*dataDir{first}
-	if _, err := readMarker(fsys, cfg.DataDir); err == nil {
-		return nil, fmt.Errorf("--data %s: it is a further directory of a node; give the one with identity.json first", cfg.DataDir)
-	}
 	known, err := readKnown(fsys, cfg.DataDir)
 	if err != nil {
 		return nil, err
@@ -86,7 +84,7 @@ func openDirs(cfg Config, fsys vfs.FS) ([]*dataDir, error) {
 	next := knownDirs{Version: dirsVersion}
 	for _, p := range cfg.MoreDirs {
 		d := &dataDir{
-			path: p, fs: fsys, space: seglog.NewSpace(fsys, p), marker: markerFile, owner: cfg.ServerID, locker: cfg.LockDir,
+			path: p, fs: fsys, space: seglog.NewSpace(fsys, p), marker: MarkerFile, owner: cfg.ServerID, locker: cfg.LockDir,
 		}
 		if err := d.identify(known); err != nil {
 			return nil, errors.Join(fmt.Errorf("--data %s: %w", p, err), (&dirs{all: all}).close())
@@ -155,7 +153,7 @@ func (d *dataDir) begin() error {
 	if err != nil {
 		return err
 	}
-	return vfs.WriteFile(d.fs, d.path, markerFile, append(b, '\n'))
+	return vfs.WriteFile(d.fs, d.path, MarkerFile, append(b, '\n'))
 }
 
 // state is what check found last.
@@ -199,7 +197,7 @@ func (d *dataDir) look() error {
 	m, err := readMarker(d.fs, d.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("its %s is missing: is its disk mounted? (%w)", markerFile, err)
+		return fmt.Errorf("its %s is missing: is its disk mounted? (%w)", MarkerFile, err)
 	case err != nil:
 		return err
 	case m.ID != d.id || m.ServerID != d.owner:
@@ -229,15 +227,15 @@ func (d *dataDir) unlockHeld() error {
 
 func readMarker(fsys vfs.FS, dir string) (marker, error) {
 	var m marker
-	b, err := vfs.ReadFile(fsys, path.Join(dir, markerFile), fileLimit)
+	b, err := vfs.ReadFile(fsys, path.Join(dir, MarkerFile), fileLimit)
 	if err != nil {
 		return m, err
 	}
 	if err := json.Unmarshal(b, &m); err != nil || m.ID == "" {
-		return m, fmt.Errorf("%s is damaged (%v): restore it from a copy", path.Join(dir, markerFile), err)
+		return m, fmt.Errorf("%s is damaged (%v): restore it from a copy", path.Join(dir, MarkerFile), err)
 	}
 	if m.Version != dirsVersion {
-		return m, fmt.Errorf("%s has version %d, this weir reads version %d: start a newer weir", path.Join(dir, markerFile), m.Version, dirsVersion)
+		return m, fmt.Errorf("%s has version %d, this weir reads version %d: start a newer weir", path.Join(dir, MarkerFile), m.Version, dirsVersion)
 	}
 	return m, nil
 }

@@ -67,3 +67,18 @@ func TestDataDirectoriesLieApart(t *testing.T) {
 		}
 	}
 }
+
+func TestAFurtherDirectoryIsNotTheFirst(t *testing.T) {
+	cfg := Default()
+	cfg.DataDirs = []string{t.TempDir()}
+	if err := os.WriteFile(filepath.Join(cfg.DataDirs[0], "directory.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n, err := Open(cfg)
+	if err == nil {
+		n.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "give the one with identity.json first") {
+		t.Errorf("got %v", err)
+	}
+}

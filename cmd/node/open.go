@@ -63,6 +63,9 @@ func (n *Node) open() (err error) {
 	if n.lock, err = prepareDir(n.cfg.first()); err != nil {
 		return err
 	}
+	if _, err := os.Stat(filepath.Join(n.cfg.first(), broker.MarkerFile)); err == nil {
+		return fmt.Errorf("--data %s: it is a further directory of a node; give the one with identity.json first", n.cfg.first())
+	}
 	if n.ctl, err = n.openController(); err != nil {
 		return err
 	}
@@ -97,8 +100,15 @@ func (n *Node) openController() (*raftfsm.Controller, error) {
 
 func (n *Node) openBroker() (*broker.Broker, error) {
 	cfg := broker.Default()
-	cfg.DataDir, cfg.MoreDirs, cfg.LockDir = n.cfg.first(), n.cfg.DataDirs[1:], lockDir
-	cfg.NodeID, cfg.ServerID = n.cfg.NodeID, n.ctl.ServerID()
+	cfg.NodeID, cfg.ServerID, cfg.LockDir = n.cfg.NodeID, n.ctl.ServerID(), lockDir
+	for _, dir := range n.cfg.DataDirs { // kept in a file, and told to clients, who may have been started elsewhere
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, fmt.Errorf("--data %s: %w", dir, err)
+		}
+		cfg.MoreDirs = append(cfg.MoreDirs, abs)
+	}
+	cfg.DataDir, cfg.MoreDirs = cfg.MoreDirs[0], cfg.MoreDirs[1:]
 	var err error
 	if cfg.Listeners, cfg.API.Access, err = n.brokerListeners(); err != nil {
 		return nil, err
