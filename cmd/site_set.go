@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -65,6 +64,7 @@ Rules hold for the hits that come from then on.`,
 			}
 		}
 		if changed {
+			site = siteDoc{} // decoding keeps what the answer leaves out
 			if err := a.call(c.Context(), http.MethodPatch, sitePath(args[0]), map[string]any{"rules": rules}, &site); err != nil {
 				return err
 			}
@@ -114,5 +114,4 @@ func (r *rulesDoc) print(w io.Writer) {
 		t.add(row[0], row[1])
 	}
 	t.print(w)
-	fmt.Fprintln(w)
 }

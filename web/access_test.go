@@ -70,8 +70,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 		"GET /sites": readers, "GET /sites/{site}": readers, "GET /sites/{site}/counts": readers, "GET /sites/{site}/stats": readers,
 		"GET /sites/{site}/links": readers, "GET /sites/{site}/now": readers, "GET /sites/{site}/refused": readers, "GET /sites/{site}/live": readers, "GET /status": readers,
 		"POST /sites": editors, "PATCH /sites/{site}": editors, "DELETE /sites/{site}": editors,
-		"POST /sites/{site}/import": importers,
-		"GET /links":                readers, "POST /sites/{site}/links": editors, "DELETE /links/{slug}": editors,
+		"POST /sites/{site}/import":   importers,
+		"POST /sites/{site}/diagnose": admins, "GET /links": readers, "POST /sites/{site}/links": editors, "DELETE /links/{slug}": editors,
 		"GET /users": admins, "POST /users": admins, "PUT /users/{email}/password": admins, "DELETE /users/{email}": admins,
 		"GET /tokens": admins, "POST /tokens": admins, "DELETE /tokens/{id}": admins, "POST /kafka": admins,
 	}

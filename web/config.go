@@ -37,6 +37,8 @@ type Rollup interface {
 type (
 	// Status is what a node says about itself.
 	Status = admin.Status
+	// DiagnoseQuestion asks what would become of a page view.
+	DiagnoseQuestion = admin.DiagnoseQuestion
 	// GeoIP says where countries come from.
 	GeoIP = admin.GeoIP
 	// Attribution names somebody whose data is shown.
@@ -86,6 +88,7 @@ type Config struct {
 	Started     <-chan struct{}
 	Checks      []Check
 	Status      func() Status
+	Diagnose    func(*http.Request, DiagnoseQuestion) any // what would be recorded of a request; a JSON document
 	Attribution func() []Attribution
 	Kafka       func(ctx context.Context, host string) (net.Conn, error) // a connection to the log that may do everything
 	Client      func(*http.Request) Client                               // nil believes no header
@@ -102,6 +105,7 @@ func Default() Config {
 		CollectPaths: []string{"/api/event", "/api/clicks", "/p.gif"},
 		TrackerFile:  func(path string) string { return strings.TrimPrefix(path, "/") },
 		Client:       peer, Now: time.Now, Status: func() Status { return Status{} },
+		Diagnose: func(*http.Request, DiagnoseQuestion) any { return struct{}{} },
 	}
 }
 

@@ -50,6 +50,7 @@ func (s *Server) routes() []route {
 		{GET, "/sites/{site}/refused", auth.Read, brief, s.stats.Refused},
 		{GET, "/sites/{site}/now", auth.Read, brief, s.stats.Now},
 		{GET, "/sites/{site}/live", auth.Read, stream, s.live.Stream},
+		{POST, "/sites/{site}/diagnose", auth.Admin, brief, s.admin.Diagnose},
 		{POST, "/sites/{site}/import", auth.Import, stream, s.admin.Import},
 
 		{GET, "/links", auth.Read, brief, s.admin.ListLinks},

@@ -96,7 +96,7 @@ func (s *Server) build() {
 	s.auth = auth.New(auth.Config{Controller: cfg.Controller, Sessions: s.sessions, Hasher: hasher, Now: cfg.Now, Log: s.log,
 		Client: func(r *http.Request) netip.Addr { return cfg.Client(r).Addr }})
 	s.stats = stats.New(cfg.Controller, cfg.Rollup, cfg.Now, s.log)
-	s.admin = admin.New(admin.Config{Controller: cfg.Controller, Rollup: cfg.Rollup, Importer: cfg.Importer, Hasher: hasher, Status: cfg.Status,
+	s.admin = admin.New(admin.Config{Controller: cfg.Controller, Rollup: cfg.Rollup, Importer: cfg.Importer, Hasher: hasher, Status: cfg.Status, Diagnose: cfg.Diagnose,
 		Attribution: cfg.Attribution, Stopping: s.stopping, Log: s.log})
 	mayStill := func(r *http.Request) bool { return s.auth.Still(auth.FromContext(r.Context()), auth.Read) }
 	s.live = live.New(cfg.Controller, cfg.Rollup, mayStill, s.stopping, s.log)

@@ -195,7 +195,9 @@ func (n *Node) openWeb() (*web.Server, error) {
 		cfg.Checks = append(cfg.Checks, web.Check{Name: "counts", Ready: n.rollup.Ready})
 	}
 	cfg.Status, cfg.Attribution = n.status, n.attribution
-	cfg.Client = n.client
+	cfg.Client, cfg.Diagnose = n.client, func(r *http.Request, q web.DiagnoseQuestion) any {
+		return n.ingest.Diagnose(r, ingest.Question{Site: q.Site, URL: q.URL, Referrer: q.Referrer})
+	}
 	cfg.Kafka = n.dialKafka
 	cfg.Now, cfg.Registry, cfg.Log = n.cfg.Now, n.reg, n.cfg.Log
 	return web.Open(cfg)

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/weir-analytics/weir/raftfsm"
@@ -42,6 +43,7 @@ type Admin struct {
 	importer Importer
 	hasher   *auth.Hasher
 	status   func() Status
+	diagnose func(*http.Request, DiagnoseQuestion) any
 	credits  func() []Attribution
 	stopping <-chan struct{}
 	imports  chan struct{} // one per import under way
@@ -55,6 +57,7 @@ type Config struct {
 	Importer    Importer
 	Hasher      *auth.Hasher
 	Status      func() Status
+	Diagnose    func(*http.Request, DiagnoseQuestion) any // what would be recorded of a request; a JSON document
 	Attribution func() []Attribution
 	Stopping    <-chan struct{} // closed when the node stops: imports end then
 	Log         *slog.Logger
@@ -62,7 +65,7 @@ type Config struct {
 
 // New returns an Admin.
 func New(cfg Config) *Admin {
-	return &Admin{ctl: cfg.Controller, rollup: cfg.Rollup, importer: cfg.Importer, hasher: cfg.Hasher, status: cfg.Status, credits: cfg.Attribution,
+	return &Admin{ctl: cfg.Controller, rollup: cfg.Rollup, importer: cfg.Importer, hasher: cfg.Hasher, status: cfg.Status, diagnose: cfg.Diagnose, credits: cfg.Attribution,
 		stopping: cfg.Stopping, imports: make(chan struct{}, maxImports), log: cfg.Log}
 }
 

@@ -1,0 +1,115 @@
+package ingest
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/weir-analytics/weir/ingest/bot"
+	"github.com/weir-analytics/weir/ingest/enrich"
+	"github.com/weir-analytics/weir/ingest/hit"
+	"github.com/weir-analytics/weir/ingest/pageurl"
+	"github.com/weir-analytics/weir/ingest/visitor"
+	"github.com/weir-analytics/weir/raftfsm/state"
+)
+
+// Question asks what would become of a page view. r in Diagnose is the request that is judged.
+type Question struct {
+	Site     state.Site
+	URL      string
+	Referrer string
+}
+
+// Diagnosis says what is seen of a visitor and what would be recorded. It holds the visitor's address: it is for whoever asked, and is neither
+// kept nor logged.
+type Diagnosis struct {
+	Peer     string              `json:"peer"`    // who sent the request
+	Address  string              `json:"address"` // of the visitor
+	Header   string              `json:"header"`  // that the address is from; empty: the connection
+	Headers  map[string][]string `json:"headers"` // those that speak of addresses, as they came
+	Geo      enrich.PlacesStatus `json:"geo"`
+	GeoDays  int                 `json:"geo_age_days"`
+	SaltDay  string              `json:"salt_day"` // of the site's zone
+	Salted   bool                `json:"salted"`   // the cluster has agreed on the day's salt
+	Hit      hit.Hit             `json:"hit"`      // that would be recorded; without the visitor's key
+	Advice   []string            `json:"advice"`   // what is wrong and what to do
+	ServerAt time.Time           `json:"server_time"`
+}
+
+// addressHeaders are those that a proxy may name the visitor in.
+var addressHeaders = []string{"X-Forwarded-For", "Forwarded", "X-Real-Ip", "Cf-Connecting-Ip", "True-Client-Ip", "Fly-Client-Ip", "X-Client-Ip", "Via"}
+
+// Diagnose judges a page view that came with a request, and records nothing.
+func (i *Ingest) Diagnose(r *http.Request, q Question) Diagnosis {
+	s, now := i.cfg.Sites.State(), i.cfg.Now()
+	t := &intake{i: i, state: s, days: i.days.Days(s), receivedMs: now.UnixMilli()}
+	client := i.clients.Resolve(r)
+	d := Diagnosis{Header: client.From, Headers: map[string][]string{}, Geo: i.places.Status(), ServerAt: now.UTC()}
+	if client.Peer.IsValid() {
+		d.Peer = client.Peer.String()
+	}
+	if client.Addr.IsValid() {
+		d.Address = client.Addr.String()
+	}
+	for _, name := range append(addressHeaders, i.cfg.ClientHeader) {
+		if values := r.Header.Values(name); name != "" && len(values) > 0 {
+			d.Headers[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	if !d.Geo.Built.IsZero() {
+		d.GeoDays = int(now.Sub(d.Geo.Built) / (24 * time.Hour))
+	}
+	zone, err := time.LoadLocation(q.Site.Timezone)
+	if err != nil {
+		zone = time.UTC
+	}
+	d.SaltDay = now.In(zone).Format(time.DateOnly)
+	_, d.Salted = s.Salt(state.Day(d.SaltDay))
+
+	page := pageurl.Parse(q.URL)
+	d.Hit = hit.Hit{Version: hit.Version, Kind: hit.Pageview, Host: page.Host, Path: page.Path, Query: page.Query, Campaign: pageurl.Campaign(page.Query), Hints: hints(r.Header)}
+	kind := bot.Request(r.Method, r.Header)
+	if q.Referrer != "" {
+		from := newReferrer(q.Referrer)
+		kind = from.set(&d.Hit, kind)
+	}
+	a := newAgent(pageurl.Cut(pageurl.Printable(r.UserAgent()), maxAgentBytes))
+	t.describe(&d.Hit, q.Site, visitor.Who{Addr: client.Addr, Agent: a.sum}, a, kind)
+	applyHints(&d.Hit, r.Header)
+	d.Hit.Visitor, d.Hit.VisitorNext = 0, 0
+	d.advise(client.Addr)
+	return d
+}
+
+// advise says why something is not known, and what to do.
+func (d *Diagnosis) advise(addr netip.Addr) {
+	say := func(format string, args ...any) { d.Advice = append(d.Advice, fmt.Sprintf(format, args...)) }
+	d.Advice = []string{}
+	switch {
+	case d.Header == "unusable":
+		say("a proxy stands in front and names no address that can be used: let it set X-Forwarded-For to the address of its client")
+	case d.Header == "" && len(d.Headers) > 0 && d.Peer != "":
+		say("%s sends headers about the visitor's address and is not believed: if it is your proxy, name it with --trusted-proxies %s", d.Peer, d.Peer)
+	case !addr.IsValid():
+		say("the request came without an address, as through the admin socket: countries are unknown for such hits")
+	}
+	if addr.IsValid() && (isInside(addr) || addr.IsLoopback()) {
+		say("%s is an address inside of your network, which has no country: if all visitors come from it, a proxy hides them", addr)
+	}
+	switch {
+	case d.Geo.Source == "":
+		say("there is no country database: give one with --geoip FILE")
+	case d.Hit.Country == "" && addr.IsValid() && !isInside(addr) && !addr.IsLoopback():
+		say("the country database does not know this address")
+	}
+	if d.GeoDays > 400 {
+		say("the country database is %d days old: get a newer one", d.GeoDays)
+	}
+	if !d.Salted {
+		say("no salt is agreed on for %s: is the node's clock right?", d.SaltDay)
+	}
+	if d.Hit.Bot {
+		say("the hit is set apart as a bot's, of kind %s", d.Hit.BotKind)
+	}
+}
