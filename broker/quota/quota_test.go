@@ -113,7 +113,7 @@ func TestWhatIsTakenStaysWithinTheLimit(t *testing.T) {
 	const rate = 1 << 20
 	r := NewRules([]state.Quota{limit(new("User:ada"), nil, rate)})
 	ada := Client{User: "User:ada"}
-	for _, size := range []float64{1 << 10, 100 << 10, 1 << 20, 20 << 20, 50 << 20} {
+	for _, size := range []float64{16 << 10, 100 << 10, 1 << 20, 20 << 20, 50 << 20} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			m, now, got := NewMeter(), t0, 0.0
 			for now.Sub(t0) < 10*time.Minute {
