@@ -10,6 +10,7 @@ var secretNames = map[string]bool{
 	"access_token": true, "api_key": true, "apikey": true, "auth": true, "authorization": true, "code_verifier": true,
 	"email": true, "e-mail": true, "id_token": true, "jwt": true, "key": true, "mail": true, "otp": true, "pass": true, "passwd": true,
 	"password": true, "pwd": true, "refresh_token": true, "reset_token": true, "secret": true, "session": true, "session_id": true,
+	"phone": true, "phone_number": true, "tel": true, "telephone": true, "mobile": true, "msisdn": true,
 	"sessionid": true, "sid": true, "sig": true, "signature": true, "token": true,
 }
 

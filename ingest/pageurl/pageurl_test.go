@@ -181,3 +181,13 @@ func BenchmarkParse(b *testing.B) {
 		Parse("https://shop.example.com/blog/2026/hello-world?utm_source=newsletter&utm_medium=email")
 	}
 }
+
+func TestTelephoneNumbersInKnownParametersAreMasked(t *testing.T) {
+	for raw, want := range map[string]string{
+		"phone=%2B49301234567&q=1": "phone=***&q=1", "Tel=030-123": "Tel=***", "q=tel": "q=tel", "mobile=": "mobile=", "hotel=ritz": "hotel=ritz",
+	} {
+		if got := Query(raw); got != want {
+			t.Errorf("%s: got %q, want %q", raw, got, want)
+		}
+	}
+}
