@@ -40,6 +40,7 @@ func (i *Ingest) serveLink(w http.ResponseWriter, r *http.Request) {
 		// One answer for all that leads nowhere: it does not tell what was there once.
 		site, _ := i.cfg.Sites.State().SiteByName(host)
 		i.lost(site.ID, reasonUnknownLink, 1)
+		h["X-Weir-Dropped"] = []string{string(reasonUnknownLink)}
 		writeText(w, http.StatusNotFound, "There is no such link here.\n")
 		return
 	}
