@@ -16,7 +16,7 @@ import (
 const (
 	exitOK     = 0
 	exitFailed = 1 // the command could not do what was asked
-	exitUsage  = 2 // the command line, the environment or the configuration file is wrong
+	exitUsage  = 2 // the command line, the environment or the configuration file is wrong; of verify and dump: it could not be looked at
 )
 
 // usageError marks an error of the command line, the environment or the configuration file.
@@ -40,6 +40,9 @@ func Main() int {
 	err = explain(err)
 	fmt.Fprintln(os.Stderr, "weir:", err)
 	if usage := (usageError{}); errors.As(err, &usage) {
+		return exitUsage
+	}
+	if unseen := (couldNotLook{}); errors.As(err, &unseen) {
 		return exitUsage
 	}
 	return exitFailed
@@ -75,6 +78,7 @@ Start with "weir serve": it prints the address of the dashboard and a link that 
 	root.AddGroup(
 		&cobra.Group{ID: "node", Title: "Run a node:"},
 		&cobra.Group{ID: "admin", Title: "Sites, people and counts of a running node:"},
+		&cobra.Group{ID: "files", Title: "Look into the files of a node:"},
 		&cobra.Group{ID: "kafka", Title: "Look into the log of a running node, or any Kafka cluster:"},
 	)
 	add := func(group string, commands ...*cobra.Command) {
@@ -85,6 +89,7 @@ Start with "weir serve": it prints the address of the dashboard and a link that 
 	}
 	add("node", serveCommand(), demoCommand(), benchCommand(), versionCommand())
 	add("admin", siteCommand(), linksCommand(), diagnoseCommand(), userCommand(), tokenCommand(), importCommand(), statsCommand())
+	add("files", verifyCommand())
 	add("kafka", topicsCommand(), groupsCommand(), produceCommand(), consumeCommand(), kafkaCommand(), aclCommand(), quotaCommand())
 	return root
 }

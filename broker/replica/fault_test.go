@@ -201,7 +201,11 @@ func TestLostVotesAreNoticed(t *testing.T) {
 	must(t, r.Close())
 	must(t, n.hard.Close())
 	must(t, mem.Remove("d/hardstate.wal"))
+	n.damaged = true
 	n = newNode(t, mem, "d")
+	if found := n.inspect(n.config(0)); len(found) != 1 || !strings.Contains(found[0], "hardstate.wal") {
+		t.Errorf("found %q", found)
+	}
 	if _, err := Open(n.config(0)); !errors.Is(err, ErrLostData) {
 		t.Errorf("got %v", err)
 	}

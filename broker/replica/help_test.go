@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-analytics/weir/broker/record"
 	"github.com/weir-analytics/weir/broker/seglog"
+	"github.com/weir-analytics/weir/internal/finding"
 	"github.com/weir-analytics/weir/internal/vfs"
 	"github.com/weir-analytics/weir/raftfsm/hardstate"
 	"github.com/weir-analytics/weir/raftfsm/transport"
@@ -25,6 +26,8 @@ type node struct {
 	hard   *hardstate.Store
 	net    transport.Network
 	shared *seglog.Shared
+
+	damaged bool // on purpose
 
 	mu     sync.Mutex
 	events []Event
@@ -70,12 +73,31 @@ func (n *node) open(cfg Config) *Replica {
 	}
 	n.t.Cleanup(func() {
 		_ = r.Close()
-		if _, err := seglog.Verify(n.fsys, cfg.Dir); err != nil {
-			n.t.Errorf("after the test: %v", err)
+		for _, line := range n.inspect(cfg) {
+			if !n.damaged {
+				n.t.Errorf("after the test: %s", line)
+			}
 		}
 	})
 	waitFor(n.t, r, "leadership", func() bool { _, _, serving := r.Leader(); return serving })
 	return r
+}
+
+// inspect lists the damage of a partition that is closed.
+func (n *node) inspect(cfg Config) (found []string) {
+	n.t.Helper()
+	sink := func(f finding.Finding) {
+		if !f.Note {
+			found = append(found, f.String())
+		}
+	}
+	all, err := hardstate.Inspect(n.fsys, n.dir+"/hardstate.wal", sink, nil) // another store may have it open
+	must(n.t, err)
+	votes, known := all[cfg.group()]
+	if _, err := Inspect(Inspection{FS: n.fsys, Dir: cfg.Dir, Votes: votes, Known: known, Found: sink}); err != nil {
+		n.t.Errorf("inspect %s: %v", cfg.Dir, err)
+	}
+	return found
 }
 
 // waitFor waits for a condition that changes with the replica.

@@ -186,21 +186,38 @@ func (l *Log) LoadAborted(sums []AbortedSum) (unusable error, err error) {
 		if s.head.base != sum.Base {
 			return corrupt(l.path(sum.Base), 0, "the segment has aborted transactions and is not there"), nil
 		}
-		b, err := vfs.ReadFile(l.cfg.FS, s.path+extTxn, maxSegmentBytes)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("read index of aborted transactions: %w", err)
+		file, list, what, err := ReadAborted(l.cfg.FS, l.cfg.Dir, sum)
+		if err != nil {
+			return nil, err
 		}
-		size := int(sum.Count) * abortedSize
-		if len(b) < size || checksum(b[:size]) != sum.CRC {
-			return fmt.Errorf("%s of %d bytes does not begin with the %d entries that were written", s.path+extTxn, len(b), sum.Count), nil
+		if what != "" {
+			return fmt.Errorf("%s %s", file, what), nil
 		}
-		list, ok := parseAborted(b[:size])
-		if !ok || len(list) == 0 || list[len(list)-1].LastOffset >= s.sum.next {
-			return fmt.Errorf("%s has entries that the segment can't have", s.path+extTxn), nil
+		if list[len(list)-1].LastOffset >= s.sum.next {
+			return fmt.Errorf("%s has entries that the segment can't have", file), nil
 		}
 		s.aborted = abortedIndex{count: len(list), crc: sum.CRC, last: list[len(list)-1].LastOffset}
 	}
 	return nil, nil
+}
+
+// ReadAborted reads what counts of the index of a segment, as a sum of the owner
+// has it, from its file. what says why it can't be used, empty when it can.
+func ReadAborted(fsys vfs.FS, dir string, sum AbortedSum) (file string, list []Aborted, what string, err error) {
+	file = dir + "/" + segmentName(sum.Base) + extTxn
+	b, err := vfs.ReadFile(fsys, file, maxSegmentBytes)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return file, nil, "", fmt.Errorf("read index of aborted transactions: %w", err)
+	}
+	size := int(sum.Count) * abortedSize
+	if len(b) < size || checksum(b[:size]) != sum.CRC {
+		return file, nil, fmt.Sprintf("of %d bytes does not begin with the %d entries that were written", len(b), sum.Count), nil
+	}
+	list, ok := parseAborted(b[:size])
+	if !ok || len(list) == 0 {
+		return file, nil, "has entries that can't be", nil
+	}
+	return file, list, "", nil
 }
 
 // ResetAborted replaces the whole index by transactions found in the log.

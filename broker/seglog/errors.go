@@ -24,8 +24,22 @@ var (
 	ErrClosed = errors.New("log is closed")
 )
 
-// corrupt describes damage such that an operator finds the place.
+// Damage is an ErrCorrupt that knows its place.
+type Damage struct {
+	File string
+	Pos  int64 // byte in the file
+	What string
+}
+
+// Error describes the damage such that an operator finds the place.
+func (d *Damage) Error() string {
+	return fmt.Sprintf("%v: %s at byte %d: %s; nothing was changed, restore this partition from a replica or a backup",
+		ErrCorrupt, d.File, d.Pos, d.What)
+}
+
+// Unwrap makes it an ErrCorrupt.
+func (d *Damage) Unwrap() error { return ErrCorrupt }
+
 func corrupt(file string, pos int64, format string, args ...any) error {
-	return fmt.Errorf("%w: %s at byte %d: %s; nothing was changed, restore this partition from a replica or a backup",
-		ErrCorrupt, file, pos, fmt.Sprintf(format, args...))
+	return &Damage{file, pos, fmt.Sprintf(format, args...)}
 }

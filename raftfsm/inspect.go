@@ -1,0 +1,220 @@
+package raftfsm
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc64"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/weir-analytics/weir/internal/boltfile"
+	"github.com/weir-analytics/weir/internal/finding"
+	"github.com/weir-analytics/weir/raftfsm/command"
+	"github.com/weir-analytics/weir/raftfsm/state"
+)
+
+// Entry is one entry of the controller's log.
+type Entry struct {
+	raft.Log
+	Command command.Command // nil for entries of raft itself
+}
+
+// Inspect reads the controller's files in a data directory through without changing anything, and returns the state that follows from
+// them: the newest snapshot with its checksum, and every entry behind it, which must be there, in order, and apply. visit, unless nil, is
+// given the entries of the log. An error means that the files could not be looked at: ErrLocked while a node has them open.
+func Inspect(dataDir string, found finding.Sink, visit func(Entry)) (*state.State, error) {
+	in := &inspector{found: found, visit: visit, state: state.New()}
+	id, err := in.identity(filepath.Join(dataDir, identityFile))
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(dataDir, "controller")
+	if err := in.snapshots(filepath.Join(dir, "snapshots")); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, "raft.db")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if id.Formed {
+			in.tell(path, "the file is missing")
+		}
+		return in.state, nil
+	}
+	err = boltfile.Check(path)
+	if err == nil {
+		err = boltfile.Guard(func() error { return in.log(path) })
+	}
+	if err == nil && !in.stop {
+		in.member(filepath.Join(dataDir, identityFile), id)
+	}
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return nil, fmt.Errorf("%w (%s is locked)", ErrLocked, path)
+	case errors.Is(err, boltfile.ErrDamaged), errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
+		in.tell(path, "%v", err)
+		return in.state, nil
+	}
+	return in.state, err
+}
+
+type inspector struct {
+	found   finding.Sink
+	visit   func(Entry)
+	state   *state.State
+	servers raft.Configuration // newest in snapshot or log
+	index   uint64             // of the last entry in state
+	stop    bool               // the state does not follow any more
+}
+
+func (in *inspector) tell(file, format string, args ...any) {
+	in.found(finding.Finding{File: file, Offset: -1, What: fmt.Sprintf(format, args...), Do: finding.Restore})
+}
+
+func (in *inspector) identity(path string) (id identity, err error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return id, fmt.Errorf("read identity: %w", err)
+	}
+	if err := json.Unmarshal(b, &id); err != nil {
+		in.tell(path, "not a JSON document: %v", err)
+	} else if id.Version != identityVersion || id.ClusterID == "" || id.ServerID == "" {
+		in.tell(path, "version %d, cluster %q, server %q", id.Version, id.ClusterID, id.ServerID)
+	}
+	return id, nil
+}
+
+// member compares who the node is with what the cluster agreed on.
+func (in *inspector) member(path string, id identity) {
+	if !id.Formed {
+		return
+	}
+	if c := in.state.ClusterID; c != "" && c != id.ClusterID {
+		in.tell(path, "it is of cluster %s, the controller's store of cluster %s", id.ClusterID, c)
+	}
+	for _, s := range in.servers.Servers {
+		if string(s.ID) == id.ServerID {
+			return
+		}
+	}
+	if len(in.servers.Servers) > 0 {
+		in.tell(path, "server %s is no member of its cluster, members are %v", id.ServerID, in.servers.Servers)
+	}
+}
+
+// snapshots takes up the newest snapshot that is whole, as raft does at a start.
+func (in *inspector) snapshots(dir string) error {
+	names, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("list snapshots: %w", err)
+	}
+	for _, e := range names {
+		if filepath.Ext(e.Name()) == ".tmp" || !e.IsDir() {
+			continue
+		}
+		s, meta, err := readSnapshot(filepath.Join(dir, e.Name()))
+		if err != nil {
+			in.tell(filepath.Join(dir, e.Name(), "state.bin"), "%v", err)
+			in.stop = true
+			continue
+		}
+		if meta.Index >= in.index {
+			in.state, in.index, in.stop, in.servers = s, meta.Index, false, meta.Configuration
+		}
+	}
+	return nil
+}
+
+// readSnapshot reads a snapshot of raft's FileSnapshotStore and checks its checksum.
+func readSnapshot(dir string) (*state.State, raft.SnapshotMeta, error) {
+	var meta struct {
+		raft.SnapshotMeta
+		CRC []byte
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "meta.json"))
+	if err != nil {
+		return nil, meta.SnapshotMeta, err
+	}
+	if err := json.Unmarshal(b, &meta); err != nil {
+		return nil, meta.SnapshotMeta, fmt.Errorf("meta.json beside it: %w", err)
+	}
+	if b, err = os.ReadFile(filepath.Join(dir, "state.bin")); err != nil {
+		return nil, meta.SnapshotMeta, err
+	}
+	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
+	sum.Write(b)
+	if !bytes.Equal(sum.Sum(nil), meta.CRC) {
+		return nil, meta.SnapshotMeta, errors.New("it is not what its checksum in meta.json says")
+	}
+	s, err := state.ParseSnapshot(b)
+	return s, meta.SnapshotMeta, err
+}
+
+// log reads the entries behind the snapshot and applies them.
+func (in *inspector) log(path string) error {
+	db, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &bbolt.Options{ReadOnly: true, Timeout: lockWait}})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	first, err := db.FirstIndex()
+	if err != nil {
+		return err
+	}
+	last, err := db.LastIndex()
+	if err != nil || last == 0 {
+		return err
+	}
+	if first > in.index+1 {
+		in.tell(path, "its log begins with entry %d where %d is next after the snapshot", first, in.index+1)
+		return nil
+	}
+	term := uint64(0)
+	for index := first; index <= last; index++ {
+		var l raft.Log
+		if err := db.GetLog(index, &l); err != nil || l.Index != index || l.Term < term {
+			in.tell(path, "entry %d can't be read (%v): it says entry %d, term %d, after one of term %d", index, err, l.Index, l.Term, term)
+			return nil
+		}
+		term = l.Term
+		in.entry(path, l)
+	}
+	if current, err := db.GetUint64([]byte("CurrentTerm")); err != nil || current < term {
+		in.tell(path, "the log has term %d, its votes are only known up to term %d", term, current)
+	}
+	return nil
+}
+
+func (in *inspector) entry(path string, l raft.Log) {
+	e := Entry{Log: l}
+	if l.Type == raft.LogConfiguration && l.Index > in.index {
+		in.servers = raft.DecodeConfiguration(l.Data)
+	}
+	if l.Type == raft.LogCommand {
+		cmd, at, err := command.Parse(l.Data)
+		if err != nil {
+			in.tell(path, "entry %d: %v", l.Index, err)
+			in.stop = true
+			return
+		}
+		e.Command = cmd
+		if l.Index > in.index && !in.stop {
+			next, _, err := in.state.Apply(cmd, at)
+			if errors.Is(err, command.ErrUnsupported) {
+				in.tell(path, "entry %d: %v", l.Index, err)
+				in.stop = true
+			} else {
+				in.state = next
+			}
+		}
+	}
+	if in.visit != nil {
+		in.visit(e)
+	}
+}
