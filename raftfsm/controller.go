@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -103,7 +104,16 @@ func (c *Controller) openRaft(dir string) error {
 	if c.raft, err = raft.NewRaft(c.raftConfig(), c.fsm, c.store, c.store, snaps, c.link); err != nil {
 		return fmt.Errorf("start the controller group: %w", err)
 	}
+	if members := c.raft.GetConfiguration(); existing && c.id.Formed && members.Error() == nil && !isMember(members.Configuration(), c.id.ServerID) {
+		err := fmt.Errorf("%w: %s says server %s, which is no member of the cluster in %s: it is damaged, or of another directory; restore it from a copy",
+			ErrIdentity, identityFile, c.id.ServerID, dir)
+		return errors.Join(err, c.raft.Shutdown().Error())
+	}
 	return nil
+}
+
+func isMember(members raft.Configuration, id string) bool {
+	return slices.ContainsFunc(members.Servers, func(s raft.Server) bool { return string(s.ID) == id })
 }
 
 func (c *Controller) raftConfig() *raft.Config {

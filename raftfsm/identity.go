@@ -49,6 +49,9 @@ func loadIdentity(dir string, cfg Config) (identity, error) {
 	if id.Version != identityVersion {
 		return id, fmt.Errorf("%s has version %d, this weir reads version %d: start a newer weir", filepath.Join(dir, identityFile), id.Version, identityVersion)
 	}
+	if id.ClusterID == "" || id.ServerID == "" {
+		return id, fmt.Errorf("%s is damaged (it says cluster %q, server %q): restore it from a copy; deleting it would make this another node", filepath.Join(dir, identityFile), id.ClusterID, id.ServerID)
+	}
 	if id.NodeID != cfg.NodeID {
 		return id, fmt.Errorf("%w: it is node %d, configured is node %d (--node-id)", ErrIdentity, id.NodeID, cfg.NodeID)
 	}

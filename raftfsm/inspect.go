@@ -98,12 +98,7 @@ func (in *inspector) member(path string, id identity) {
 	if c := in.state.ClusterID; c != "" && c != id.ClusterID {
 		in.tell(path, "it is of cluster %s, the controller's store of cluster %s", id.ClusterID, c)
 	}
-	for _, s := range in.servers.Servers {
-		if string(s.ID) == id.ServerID {
-			return
-		}
-	}
-	if len(in.servers.Servers) > 0 {
+	if len(in.servers.Servers) > 0 && !isMember(in.servers, id.ServerID) {
 		in.tell(path, "server %s is no member of its cluster, members are %v", id.ServerID, in.servers.Servers)
 	}
 }

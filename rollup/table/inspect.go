@@ -31,7 +31,9 @@ func Inspect(dir string, found finding.Sink) (keys int, err error) {
 	if _, err := os.Stat(filepath.Join(dir, "LOCK")); err != nil { // the store would make the file
 		return 0, fmt.Errorf("open the table of counts in %s: %w", dir, err)
 	}
-	db, err := pebble.Open(dir, &pebble.Options{ReadOnly: true, ErrorIfNotExists: true, FormatMajorVersion: pebble.FormatNewest, Logger: storeLog{slog.New(slog.DiscardHandler)}})
+	quiet := slog.New(slog.DiscardHandler)
+	db, err := pebble.Open(dir, &pebble.Options{ReadOnly: true, ErrorIfNotExists: true, FormatMajorVersion: pebble.FormatNewest,
+		Logger: storeLog{quiet}, EventListener: sayDamage(quiet)})
 	if err != nil && !damaged(err) {
 		return 0, fmt.Errorf("open the table of counts in %s: %w", dir, err)
 	}

@@ -98,6 +98,7 @@ func Open(cfg Config) (*Table, error) {
 		MaxOpenFiles:                256,
 		FormatMajorVersion:          pebble.FormatNewest,
 		Logger:                      storeLog{cfg.Logger},
+		EventListener:               sayDamage(cfg.Logger),
 		// Memory tables reach the disk whole and in order, so without a log of its own the store holds, after any kind of stop, what the
 		// table was at one earlier moment: counts with the positions they belong to. The rest is read again from the topics.
 		DisableWAL: true,
@@ -315,6 +316,13 @@ func scan(r pebble.Reader, from, to []byte, f func(key, value []byte) error) err
 }
 
 // storeLog passes what the store has to say on. It reports corruption as an error value too.
+// sayDamage keeps the store from ending the process over damaged bytes: whoever reads them gets an error, which condemns the table.
+func sayDamage(log *slog.Logger) *pebble.EventListener {
+	return &pebble.EventListener{DataCorruption: func(info pebble.DataCorruptionInfo) {
+		log.Warn("damaged bytes in the table of counts", "path", info.Path, "err", info.Details)
+	}}
+}
+
 type storeLog struct{ log *slog.Logger }
 
 func (s storeLog) Infof(format string, args ...any) {
