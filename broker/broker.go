@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-analytics/weir/broker/api"
 	"github.com/weir-analytics/weir/broker/group"
+	"github.com/weir-analytics/weir/broker/meter"
 	"github.com/weir-analytics/weir/broker/txn"
 	"github.com/weir-analytics/weir/broker/wire"
 	"github.com/weir-analytics/weir/raftfsm/state"
@@ -39,6 +40,7 @@ type Broker struct {
 	server    *wire.Server
 	groups    *group.Coordinator
 	txns      *txn.Coordinator
+	meter     *meter.Meter
 	metrics   *metrics
 	log       *slog.Logger
 
@@ -139,6 +141,7 @@ func (b *Broker) openServer() error {
 	if b.txns, err = txn.New(cfg.Txn); err != nil {
 		return fmt.Errorf("transactions: %w", err)
 	}
+	b.meter = meter.New(meter.Config{Log: received{b}, Registry: cfg.Registry, Logger: b.log})
 	cfg.API.Transactions = b.txns
 	cfg.API.FixedPartitions, cfg.API.Log, cfg.API.Registry = cfg.FixedPartitions, b.log, cfg.Registry
 	handler, err := api.New(cfg.API, backend{b}, b.groups, b.txns)
@@ -165,6 +168,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	g.Go(func() error { return b.follow(ctx) })
 	g.Go(func() error { return b.groups.Run(ctx) })
 	g.Go(func() error { return b.txns.Run(ctx) })
+	g.Go(func() error { return b.meter.Run(ctx) })
 	for _, l := range b.listeners {
 		g.Go(func() error {
 			select {

@@ -201,9 +201,13 @@ func (m *memory) Reconfigure(api.TopicConfig) error { return nil }
 func (m *memory) Err() error                        { return nil }
 func (m *memory) Readable() bool                    { return false }
 func (m *memory) Writable() error                   { return nil }
-func (m *memory) Stop(error)                        {}
-func (m *memory) Damage() error                     { return nil }
-func (m *memory) Close() error                      { m.mu.Lock(); defer m.mu.Unlock(); m.closed = true; return nil }
+func (m *memory) Received() replica.Received        { return replica.Received{To: m.HighWatermark()} }
+func (m *memory) CountStored(_, _ int64) (int64, int64, error) {
+	return 0, 0, nil
+}
+func (m *memory) Damage() error { return nil }
+func (m *memory) Close() error  { m.mu.Lock(); defer m.mu.Unlock(); m.closed = true; return nil }
+func (m *memory) Stop(error)    {}
 
 // controller is the cluster state without its group.
 type controller struct {

@@ -33,6 +33,8 @@ type engine interface {
 	EpochEnd(epoch int32) (foundEpoch int32, endOffset int64)
 	SetLogStart(ctx context.Context, offset int64) (int64, error)
 	SizeBytes() int64
+	Received() replica.Received
+	CountStored(from, to int64) (records, bytes int64, err error)
 	// Reconfigure applies settings of the topic that may change while it is open.
 	Reconfigure(api.TopicConfig) error
 	// Err says why it has stopped by itself, nil while it runs.

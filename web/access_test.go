@@ -73,7 +73,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		"POST /sites/{site}/import":   importers,
 		"POST /sites/{site}/diagnose": admins, "GET /links": readers, "POST /sites/{site}/links": editors, "DELETE /links/{slug}": editors,
 		"GET /users": admins, "POST /users": admins, "PUT /users/{email}/password": admins, "DELETE /users/{email}": admins,
-		"GET /tokens": admins, "POST /tokens": admins, "DELETE /tokens/{id}": admins, "POST /kafka": admins,
+		"GET /tokens": admins, "POST /tokens": admins, "DELETE /tokens/{id}": admins, "POST /kafka": admins, "GET /received": admins,
 	}
 	n := newNode(t)
 	by := callers(t, n)

@@ -91,7 +91,9 @@ type Config struct {
 	Diagnose    func(*http.Request, DiagnoseQuestion) any // what would be recorded of a request; a JSON document
 	Attribution func() []Attribution
 	Kafka       func(ctx context.Context, host string) (net.Conn, error) // a connection to the log that may do everything
-	Client      func(*http.Request) Client                               // nil believes no header
+	// Received answers what partitions of the log have taken in, as a document for JSON.
+	Received func(ctx context.Context, q ReceivedQuery) (any, error)
+	Client   func(*http.Request) Client // nil believes no header
 
 	Registry Registry
 	Now      func() time.Time

@@ -232,6 +232,7 @@ func newNode(t *testing.T, change ...func(*Config)) *node {
 	cfg.Status = func() Status {
 		return Status{Version: "1.2.3", DataDir: "/var/lib/weir", Listeners: map[string]string{"http": ":8080"}}
 	}
+	cfg.Received = func(_ context.Context, q ReceivedQuery) (any, error) { return q, nil }
 	cfg.Attribution = func() []Attribution {
 		return []Attribution{{Text: "IP Geolocation by DB-IP", URL: "https://db-ip.com", Licence: "CC BY 4.0"}}
 	}

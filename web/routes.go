@@ -66,6 +66,7 @@ func (s *Server) routes() []route {
 		{DELETE, "/tokens/{id}", auth.Admin, brief, s.admin.DeleteToken},
 
 		{POST, "/kafka", auth.Admin, stream, s.kafka},
+		{GET, "/received", auth.Admin, brief, s.received},
 		{GET, "/status", auth.Read, brief, s.admin.GetStatus},
 		{GET, "/attribution", auth.Public, brief, s.admin.GetAttribution},
 	}

@@ -21,6 +21,39 @@ type state struct {
 	lastStampMs int64
 	producers   producers
 	open        openTxns
+	received    Received
+}
+
+// Received is what was committed since the replica was opened, or began anew from
+// a snapshot.
+type Received struct {
+	Since, To int64 // offsets: from where on it was counted, and the high watermark
+	Records   int64 // of producers; markers are left out
+	Bytes     int64 // of all batches, as they are stored
+}
+
+// Received returns what was committed up to now.
+func (r *Replica) Received() Received {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sum := r.st.received
+	sum.To = r.st.next
+	return sum
+}
+
+// CountStored adds up what the log has between two offsets of batches, by their
+// headers: records of producers, and bytes of all batches.
+func (r *Replica) CountStored(from, to int64) (records, bytes int64, err error) {
+	if err := r.readErr(); err != nil {
+		return 0, 0, err
+	}
+	err = r.log.ForEachBatch(max(from, r.LogStart()), to, func(h record.Batch, size int) {
+		bytes += int64(size)
+		if !h.Control() {
+			records += int64(h.Count)
+		}
+	})
+	return records, bytes, err
 }
 
 // stateOf is the state that was saved.
@@ -29,6 +62,7 @@ func stateOf(s *saved) state {
 		index: s.index, term: s.term, next: s.next,
 		config: s.config, configIndex: s.configIndex,
 		lastStampMs: s.lastStampMs, producers: s.producers, open: s.producers.openTxns(),
+		received: Received{Since: s.next},
 	}
 }
 
@@ -132,6 +166,11 @@ func (s *state) batch(b []byte, nowMs int64) (res applied, aborted *seglog.Abort
 		return res, nil, fmt.Errorf("%w: batch at offset %d where %d is next", ErrCorrupt, h.BaseOffset, s.next)
 	}
 	s.next = h.NextOffset()
+	size, _ := record.Size(b)
+	s.received.Bytes += int64(size)
+	if !h.Control() {
+		s.received.Records += int64(h.Count)
+	}
 	if h.Control() {
 		h.Raw = b
 		m, ok, err := record.ParseMarker(h)

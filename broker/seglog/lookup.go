@@ -140,7 +140,7 @@ func (l *Log) forEachBatchHead(start, limit int64, fn func(record.Batch)) error 
 		}
 		if v.s.head.base >= start && v.sum.next <= limit {
 			fn(record.Batch{MaxTimestampMs: v.sum.maxTimeMs})
-		} else if err := v.batchHeads(start, limit, fn); err != nil {
+		} else if err := v.batchHeads(start, limit, func(h record.Batch, _ int) { fn(h) }); err != nil {
 			v.release()
 			return err
 		}
@@ -150,7 +150,34 @@ func (l *Log) forEachBatchHead(start, limit int64, fn func(record.Batch)) error 
 	return nil
 }
 
-func (v *view) batchHeads(start, limit int64, fn func(record.Batch)) error {
+// ForEachBatch calls fn with the header and the size in bytes of every batch that
+// lies whole in [start, limit).
+func (l *Log) ForEachBatch(start, limit int64, fn func(h record.Batch, size int)) error {
+	for start < limit {
+		v, err := l.viewAt(func(segs []*segment) int {
+			start = max(start, l.logStart)
+			if start >= min(limit, l.next) {
+				return -1
+			}
+			return segmentOf(segs, start)
+		})
+		if err == ErrNotFound {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		err = v.batchHeads(start, limit, fn)
+		start = max(start+1, v.sum.next)
+		v.release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *view) batchHeads(start, limit int64, fn func(h record.Batch, size int)) error {
 	n, err := v.find(start)
 	if err != nil {
 		return err
@@ -170,7 +197,7 @@ func (v *view) batchHeads(start, limit int64, fn func(record.Batch)) error {
 		if err != nil {
 			return err
 		}
-		fn(h)
+		fn(h, int(s.size))
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/weir-analytics/weir/broker"
+	"github.com/weir-analytics/weir/broker/meter"
 	"github.com/weir-analytics/weir/dashboards"
 	"github.com/weir-analytics/weir/ingest"
 	"github.com/weir-analytics/weir/ingest/dialect"
@@ -199,8 +200,14 @@ func (n *Node) openWeb() (*web.Server, error) {
 		return n.ingest.Diagnose(r, ingest.Question{Site: q.Site, URL: q.URL, Referrer: q.Referrer})
 	}
 	cfg.Kafka = n.dialKafka
+	cfg.Received = n.received
 	cfg.Now, cfg.Registry, cfg.Log = n.cfg.Now, n.reg, n.cfg.Log
 	return web.Open(cfg)
+}
+
+// received answers what partitions of the log have taken in.
+func (n *Node) received(ctx context.Context, q web.ReceivedQuery) (any, error) {
+	return n.broker.Received(ctx, meter.Query{Topic: q.Topic, Partition: q.Partition, Since: q.Since, Until: q.Until, Limit: q.Limit})
 }
 
 // dialKafka connects to the log from within the process. host is another broker of the cluster, or empty.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weir-analytics/weir/broker"
 	"github.com/weir-analytics/weir/ingest"
 	"github.com/weir-analytics/weir/raftfsm/state"
 	"github.com/weir-analytics/weir/rollup"
@@ -71,7 +72,7 @@ func (n *Node) prepare(ctx context.Context) error {
 	if err := n.ctl.RegisterBroker(ctx, self); err != nil {
 		return fmt.Errorf("make this node's address known: %w", err)
 	}
-	for _, spec := range append(rollup.Topics(), ingest.Topics()...) {
+	for _, spec := range append(append(rollup.Topics(), ingest.Topics()...), broker.ReceivedTopic()) {
 		if err := n.ensureTopic(ctx, spec); err != nil {
 			return err
 		}

@@ -1,0 +1,62 @@
+package cmd
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	received "github.com/weir-analytics/weir/broker/meter"
+)
+
+func receivedCommand() *cobra.Command {
+	var last time.Duration
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "received [TOPIC]", Short: "Print what the partitions of the log have taken in, by minute",
+		Args: cobra.MaximumNArgs(1),
+	}
+	r := reachFlags(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		a, err := r.connect()
+		if err != nil {
+			return err
+		}
+		v := url.Values{"since": {time.Now().Add(-last).UTC().Format(time.RFC3339)}}
+		if len(args) == 1 {
+			v.Set("topic", args[0])
+		}
+		var doc received.Answer
+		if err := a.call(c.Context(), http.MethodGet, "/api/v1/received?"+v.Encode(), nil, &doc); err != nil {
+			return err
+		}
+		if asJSON {
+			return json.NewEncoder(c.OutOrStdout()).Encode(doc)
+		}
+		t := table{head: []string{"TOPIC", "PARTITION", "MINUTE", "FROM", "TO", "RECORDS", "BYTES", "NOTE"}}
+		number := func(n int64) string { return strconv.FormatInt(n, 10) }
+		for _, r := range doc.Ranges {
+			minute, _ := r.Minute.MarshalText()
+			note := ""
+			if r.Recounted {
+				note = "recounted"
+			}
+			t.add(r.Topic, number(int64(r.Partition)), string(minute), number(r.From), number(r.To), number(r.Records), number(r.Bytes), note)
+		}
+		t.print(c.OutOrStdout())
+		for _, f := range doc.Faults {
+			fmt.Fprintf(c.OutOrStdout(), "%s partition %d, before %s: ranges end at offset %d and go on at %d\n", f.Topic, f.Partition, f.Minute.Time().Format(time.RFC3339), f.From, f.To)
+		}
+		if doc.More {
+			fmt.Fprintln(c.ErrOrStderr(), "there is more: ask for less with --last, or for one topic")
+		}
+		return nil
+	}
+	c.Flags().DurationVar(&last, "last", time.Hour, "how far to look back")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	return c
+}
