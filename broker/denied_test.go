@@ -419,3 +419,25 @@ func TestPrincipalsAreNoPatterns(t *testing.T) {
 		t.Errorf("a prefix that is denied to all: %v", err)
 	}
 }
+
+// Groups have settings of their own since Kafka 4, which clients expect among what they may do.
+func TestOperationsOnAGroup(t *testing.T) {
+	b, _ := start(t, nil)
+	q := kmsg.NewPtrDescribeGroupsRequest()
+	q.Groups, q.IncludeAuthorizedOperations = []string{"g"}, true
+	localTopic(t, b, "t")
+	var offsets kadm.Offsets
+	offsets.AddOffset("t", 0, 0, -1)
+	c := client(t, b)
+	if err := kadm.NewClient(c).CommitAllOffsets(within(t), "g", offsets); err != nil {
+		t.Fatal(err)
+	}
+	r, err := q.RequestWith(within(t), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const read, remove, describe, describeConfigs, alterConfigs = 1 << 3, 1 << 6, 1 << 8, 1 << 10, 1 << 11
+	if got, want := r.Groups[0].AuthorizedOperations, int32(read|remove|describe|describeConfigs|alterConfigs); got != want {
+		t.Errorf("operations on a group: %b, want %b", got, want)
+	}
+}

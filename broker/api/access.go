@@ -117,7 +117,7 @@ func (h *Handler) mayWriteSomewhere(req *wire.Request) bool {
 var (
 	clusterOperations = []acl.Operation{acl.Create, acl.Alter, acl.Describe, acl.ClusterAction, acl.DescribeConfigs, acl.AlterConfigs, acl.IdempotentWrite}
 	topicOperations   = []acl.Operation{acl.Read, acl.Write, acl.Create, acl.Delete, acl.Alter, acl.Describe, acl.DescribeConfigs, acl.AlterConfigs}
-	groupOperations   = []acl.Operation{acl.Read, acl.Delete, acl.Describe}
+	groupOperations   = []acl.Operation{acl.Read, acl.Delete, acl.Describe, acl.DescribeConfigs, acl.AlterConfigs}
 )
 
 // operations returns, as bits numbered by operation, which of list who asks may do on a resource.
