@@ -48,17 +48,19 @@ $(FRONT): $(MODULES) $(FRONT_SOURCES)
 	cd dashboards && npm run build
 
 .PHONY: tools
-tools: # Debian packages of the tests: kcat and a browser. Without root the tests that need them skip and say so.
+tools: # Debian packages of the tests: kcat, a browser, a C compiler, Maven. Without root the tests that need them skip and say so.
 	@missing=; command -v kcat >/dev/null || missing="kcat"; command -v chromium >/dev/null || missing="$$missing chromium"; \
+	command -v cc >/dev/null || missing="$$missing gcc libc6-dev"; command -v mvn >/dev/null || missing="$$missing maven default-jdk-headless"; \
 	if [ -n "$$missing" ]; then \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    (apt-get install -y --no-install-recommends $$missing || { apt-get update && apt-get install -y --no-install-recommends $$missing; }) >/dev/null || echo "could not install:$$missing; tests that need them skip"; \
 	  else echo "missing: $$missing; tests that need them skip"; fi; fi
 
 .PHONY: test
-test: tools build ## everything the tests need, and all tests
+test: tools build foreign ## everything the tests need, and all tests
 	go vet ./...
 	set -o pipefail; WEIR_BIN=$(abspath bin/weir) go test -timeout 20m ./... 2>&1 | tee go-test.out
+	cd clients/go && WEIR_BIN=$(abspath bin/weir) go test -short -v -parallel 4 -timeout 20m . 2>&1 | tee -a $(abspath go-test.out)
 	cd dashboards && npm run check && npm test
 	cd dashboards && WEIR_BIN=$(abspath bin/weir) npm run e2e
 
@@ -83,11 +85,27 @@ fuzz: ## each fuzz target for FUZZTIME (10s)
 crash: build ## kill -9 under load, ten times: what was acknowledged is counted once
 	WEIR_BIN=$(abspath bin/weir) WEIR_CRASH_ROUNDS=10 go test -count=1 -v -timeout 20m -run 'KillUnderLoad' ./cmd
 
-.PHONY: clients
-clients: tools build ## unmodified Kafka clients of others against the binary (docs/compatibility.md)
+.PHONY: foreign
+foreign: # the clients that are not written in Go. Without npm or mvn the tests that need them skip and say so.
 	@if command -v npm >/dev/null; then cd clients/node && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error; else echo "npm is not installed; the Node clients skip"; fi
-	@if command -v mvn >/dev/null; then cd clients/java && mvn -q -B compile; else echo "mvn is not installed; the Java client and Kafka's tools skip"; fi
+	@if command -v mvn >/dev/null; then cd clients/java && (mvn -q -B compile || echo "mvn could not build clients/java; what needs it skips"); else echo "mvn is not installed; the Java client and Kafka's tools skip"; fi
+
+.PHONY: clients
+clients: tools build foreign ## unmodified Kafka clients of others against the binary (docs/compatibility.md)
 	cd clients/go && WEIR_BIN=$(abspath bin/weir) go test -count=1 -v -timeout 60m -run '$(CLIENTS)' .
+
+# The sources of librdkafka, tests included, come in the npm package of its Node client.
+RDKAFKA_NPM := @confluentinc/kafka-javascript@1.10.1
+RDKAFKA     := bin/librdkafka
+
+$(RDKAFKA)/tests/test-runner:
+	rm -rf $(RDKAFKA) && mkdir -p $(RDKAFKA)
+	cd $(RDKAFKA) && npm pack --silent $(RDKAFKA_NPM) && tar -xzf *.tgz --strip-components=3 package/deps/librdkafka && rm *.tgz
+	cd $(RDKAFKA) && ./configure --disable-gssapi --disable-curl >build.log && $(MAKE) -j2 libs >>build.log 2>&1 && $(MAKE) -C tests -j2 build >>build.log 2>&1
+
+.PHONY: librdkafka
+librdkafka: build foreign $(RDKAFKA)/tests/test-runner ## librdkafka's own numbered tests against the binary; needs a C and C++ compiler and Java (CLIENTS=/plaintext/0103: one)
+	cd clients/go && LIBRDKAFKA=$(abspath $(RDKAFKA)) WEIR_BIN=$(abspath bin/weir) go test -count=1 -v -timeout 60m -run 'TestLibrdkafkaOwnTests$(filter-out .,$(CLIENTS))' .
 
 .PHONY: e2e
 e2e: tools build ## a real browser against the binary

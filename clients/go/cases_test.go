@@ -15,10 +15,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// suite runs all cases with one client. member makes the command of a group member.
+// suite runs all cases with one client, beside those of other clients. member makes the command of a group member.
 func suite(t *testing.T, d driver, tr traits, member func(group, topic string) *exec.Cmd) {
 	t.Helper()
 	needNode(t)
+	t.Parallel()
 	name := strings.ReplaceAll(strings.TrimPrefix(t.Name(), "Test"), "/", ".")
 	run := func(what string, fn func(t *testing.T, topic string)) {
 		t.Run(what, func(t *testing.T) {

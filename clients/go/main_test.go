@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -25,6 +27,9 @@ var node struct {
 	seed   string // its address; empty when there is none
 	binary string
 }
+
+// prepare readies the machine for the node.
+var prepare = func() error { return nil }
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv("CLIENTS_MEMBER"); name != "" {
@@ -40,7 +45,7 @@ func run(m *testing.M) int {
 		return m.Run() // every test skips
 	}
 	dir, err := os.MkdirTemp("", "weir-clients-")
-	if err != nil {
+	if err = errors.Join(err, prepare()); err != nil {
 		fmt.Println(err)
 		return 1
 	}
@@ -59,10 +64,13 @@ func run(m *testing.M) int {
 	return code
 }
 
-// startNode starts weir on free loopback ports and waits until it is ready. stop ends it cleanly and shows its warnings.
+// startNode starts weir on free loopback ports, with a plaintext listener unless the flags name others, and waits until it is ready. stop ends it cleanly and shows its warnings.
 func startNode(binary, data string, flags ...string) (seed string, stop func() error, err error) {
 	var log bytes.Buffer
-	cmd := exec.Command(binary, append([]string{"serve", "--data", data, "--http", "127.0.0.1:0", "--kafka", "127.0.0.1:0"}, flags...)...)
+	if !slices.Contains(flags, "--kafka") {
+		flags = append(flags, "--kafka", "127.0.0.1:0")
+	}
+	cmd := exec.Command(binary, append([]string{"serve", "--data", data, "--http", "127.0.0.1:0"}, flags...)...)
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
 		return "", nil, err

@@ -5,7 +5,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -213,23 +212,4 @@ func dump(t *testing.T, file string) string {
 		t.Errorf("DumpLogSegments %s: %v\n%.1500s\n...\n%s", file, err, out, out[max(len(out)-1500, 0):])
 	}
 	return out
-}
-
-// TestFranzGoOwnTests runs tests of franz-go itself, from the module cache.
-func TestFranzGoOwnTests(t *testing.T) {
-	needNode(t)
-	for _, name := range []string{"TestGroupETL", "TestTxnEtl", "TestConsumeRegex"} {
-		t.Run(name, func(t *testing.T) {
-			cmd := exec.CommandContext(timeout(t, 8*time.Minute), program(t, "go"), "test", "-count=1", "-timeout", "8m", "-run", "^"+name+"$", "github.com/twmb/franz-go/pkg/kgo")
-			cmd.Env = append(os.Environ(), "KGO_SEEDS="+node.seed, "KGO_TEST_RF=1", "KGO_TEST_RECORDS=20000", "KGO_LOG_LEVEL=none")
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				if strings.Contains(string(out), "no required module provides") || strings.Contains(string(out), "missing go.sum entry") {
-					t.Skipf("what franz-go's tests need is not in this module:\n%s", out)
-				}
-				text := string(out)
-				t.Errorf("%v\n%s", err, text[max(len(text)-4000, 0):])
-			}
-		})
-	}
 }
