@@ -219,6 +219,14 @@ func (c *cell) encode(r *row) (count int64, data []byte) {
 	return r.encoded.count, r.encoded.data
 }
 
+// letGo forgets the binary form of a sketch that has registers: they are packed fast, and windows that no longer fit into memory cost more.
+func (c *cell) letGo(r *row) {
+	if r.encoded != nil {
+		c.bytes -= cap(r.encoded.data)
+		r.encoded = nil
+	}
+}
+
 // publish calls f with each shard that changed, and marks it as folded up to an offset. The bucket.Cell is reused from call to call;
 // what identifies it, but for report, link and shard, is the caller's.
 func (c *cell) publish(out *bucket.Cell, sketches []byte, foldedTo int64, f func()) []byte {
@@ -234,9 +242,10 @@ func (c *cell) publish(out *bucket.Cell, sketches []byte, foldedTo int64, f func
 		for at := range c.rows {
 			if r := &c.rows[at]; int(r.shard) == i {
 				row := bucket.Row{Key: r.key, Counts: r.counts}
-				if r.visitors.MemoryBytes() >= keptFrom {
+				if r.visitors.Exact() && r.visitors.MemoryBytes() >= keptFrom {
 					row.Visitors, row.Sketch = c.encode(r)
 				} else {
+					c.letGo(r)
 					from := len(sketches)
 					sketches = r.visitors.Append(sketches)
 					row.Visitors, row.Sketch = r.visitors.Count(), sketches[from:len(sketches):len(sketches)]
