@@ -9,6 +9,7 @@ LDFLAGS := -s -w -X github.com/weir-analytics/weir/cmd.version=$(VERSION) -X git
 PKG     ?= ./...
 FUZZTIME ?= 10s
 CLIENTS ?= .
+DAMAGE_STEP ?= 23
 BENCH   ?=
 WEIR_CORPUS ?= $(abspath ../shared/corpus)
 export WEIR_CORPUS
@@ -84,6 +85,11 @@ fuzz: ## each fuzz target for FUZZTIME (10s)
 .PHONY: crash
 crash: build ## kill -9 under load, ten times: what was acknowledged is counted once
 	WEIR_BIN=$(abspath bin/weir) WEIR_CRASH_ROUNDS=10 go test -count=1 -v -timeout 20m -run 'KillUnderLoad' ./cmd
+
+.PHONY: damage
+damage: build ## truncation and flipped bits in every file; one through the binary for each kind (DAMAGE_STEP=1 for every bit)
+	WEIR_DAMAGE_STEP=$(DAMAGE_STEP) go test -count=1 -timeout 30m -run 'Damage|EveryByte|EveryBit|EveryFlipped|Inspect' ./broker/seglog ./broker/replica ./raftfsm/... ./rollup/table
+	WEIR_BIN=$(abspath bin/weir) go test -count=1 -timeout 20m -run 'OneFlippedBit|Damaged|Verify' ./cmd
 
 .PHONY: foreign
 foreign: # the clients that are not written in Go. Without npm or mvn the tests that need them skip and say so.
