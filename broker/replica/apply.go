@@ -16,6 +16,7 @@ type state struct {
 	index       uint64 // last entry applied
 	term        uint64
 	next        int64 // the high watermark
+	logStart    int64 // what the entries ask for; the log follows once mu is free
 	config      []byte
 	configIndex uint64
 	lastStampMs int64
@@ -59,7 +60,7 @@ func (r *Replica) CountStored(from, to int64) (records, bytes int64, err error) 
 // stateOf is the state that was saved.
 func stateOf(s *saved) state {
 	return state{
-		index: s.index, term: s.term, next: s.next,
+		index: s.index, term: s.term, next: s.next, logStart: s.logStart,
 		config: s.config, configIndex: s.configIndex,
 		lastStampMs: s.lastStampMs, producers: s.producers, open: s.producers.openTxns(),
 		received: Received{Since: s.next},
@@ -150,7 +151,9 @@ func (s *state) apply(l *raft.Log, nowMs int64) (res applied, eff effect, err er
 			return res, eff, err
 		}
 		s.producers.forget(cmd.forget)
-		eff.logStart = cmd.logStart
+		if eff.logStart = cmd.logStart; cmd.logStart != nil {
+			s.logStart = max(s.logStart, *cmd.logStart)
+		}
 	default:
 		res, eff.aborted, err = s.batch(l.Data, nowMs)
 	}
@@ -200,13 +203,14 @@ func (r *Replica) moveStart(offset int64) {
 	}
 }
 
-// save returns the applied state as it is stored.
+// save returns the applied state as it is stored. The log start is that of the
+// entries: the log itself may not have followed the last one yet, and a restart
+// would not see that entry again.
 func (r *Replica) save() *saved {
-	logStart := r.log.Bounds().LogStart
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return &saved{
-		index: r.st.index, term: r.st.term, next: r.st.next, logStart: logStart,
+		index: r.st.index, term: r.st.term, next: r.st.next, logStart: max(r.st.logStart, r.log.Bounds().LogStart),
 		config: r.st.config, configIndex: r.st.configIndex,
 		lastStampMs: r.st.lastStampMs, producers: r.st.producers.clone(),
 	}

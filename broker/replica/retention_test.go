@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/weir-analytics/weir/broker/record"
 	"github.com/weir-analytics/weir/broker/seglog"
 	"github.com/weir-analytics/weir/internal/vfs"
@@ -246,4 +248,25 @@ func TestCleanedSegmentsGoByTimeAsWell(t *testing.T) {
 	if got, n := newest(t, r); n != 1 || got["one"] != "w" {
 		t.Errorf("got %v", got)
 	}
+}
+
+// A checkpoint that is taken while the log has not yet followed the command that moves its start must know that command: a restart does not
+// see it again.
+func TestACheckpointKnowsALogStartThatTheLogHasNotFollowed(t *testing.T) {
+	n := newNode(t, vfs.NewMem(), "d")
+	r := n.open(n.config(0))
+	for i := range 10 {
+		put(t, r, at(t, int64(i), fmt.Sprint("record ", i)))
+	}
+	r.mu.Lock()
+	was := r.st // the entry is not in the log
+	_, eff, err := r.st.apply(&raft.Log{Index: r.st.index + 1, Term: r.st.term, Extensions: commandMark, Data: encodeSetLogStart(7)}, 0)
+	r.mu.Unlock()
+	must(t, err)
+	if s := r.save(); r.LogStart() != 0 || *eff.logStart != 7 || s.logStart != 7 || stateOf(s).logStart != 7 {
+		t.Errorf("saved a log start of %d, want 7", s.logStart)
+	}
+	r.mu.Lock()
+	r.st = was
+	r.mu.Unlock()
 }
