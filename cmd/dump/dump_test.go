@@ -222,6 +222,14 @@ func FuzzFiles(f *testing.F) {
 		f.Add(byte(i), log)
 		f.Add(byte(i), []byte{})
 	}
+	made := closedLog(f)
+	for i, name := range []string{"00000000000000000000.log", "00000000000000000000.rix", "00000000000000000000.txnindex", "meta"} {
+		b, err := vfs.ReadFile(made, "p/"+name, maxFile)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add([]byte{0, 1, 4, 5}[i], b)
+	}
 	f.Fuzz(func(t *testing.T, kind byte, b []byte) {
 		fsys := vfs.NewMem()
 		name := names[int(kind)%len(names)]
