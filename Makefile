@@ -61,7 +61,7 @@ tools: # Debian packages of the tests: kcat, a browser, a C compiler, Maven. Wit
 test: tools build foreign ## everything the tests need, and all tests
 	go vet ./...
 	set -o pipefail; WEIR_BIN=$(abspath bin/weir) go test -timeout 20m ./... 2>&1 | tee go-test.out
-	cd clients/go && WEIR_BIN=$(abspath bin/weir) go test -short -v -parallel 4 -timeout 20m -run '^Test(FranzGo|Sarama|Segmentio|Confluent|Kcat|Node|Java)$$' . 2>&1 | tee -a $(abspath go-test.out)
+	cd clients/go && WEIR_BIN=$(abspath bin/weir) go test -short -v -parallel 4 -timeout 20m -run '^Test(FranzGo|Sarama|Segmentio|Confluent|Kcat|Node|Java|KafkaTools|DumpLogSegments)$$' . 2>&1 | tee -a $(abspath go-test.out)
 	cd dashboards && npm run check && npm test
 	cd dashboards && WEIR_BIN=$(abspath bin/weir) npm run e2e
 
