@@ -92,7 +92,7 @@ func containsFold(list []string, s string) bool {
 func (c *Coordinator) list(ctx context.Context) ([]kmsg.ListGroupsResponseGroup, int16) {
 	var groups []kmsg.ListGroupsResponseGroup
 	for p := range c.env.cfg.Partitions.Count() {
-		s, code := c.shardAt(ctx, p)
+		s, code := c.shards.At(ctx, p)
 		if code == codeNotCoordinator {
 			continue
 		}
@@ -147,7 +147,7 @@ func (c *Coordinator) change(ctx context.Context, groupID string, fn func(s *sha
 		}
 	})
 	code, answered := await(ctx, ok, w)
-	if !answered || !s.current() {
+	if !answered || !s.Current() {
 		return codeNotCoordinator
 	}
 	return code
@@ -206,7 +206,7 @@ func (g *group) deletable(c *Coordinator, req *kmsg.OffsetDeleteRequest, resp *k
 func (c *Coordinator) TopicDeleted(ctx context.Context, name string) error {
 	var errs []error
 	for p := range c.env.cfg.Partitions.Count() {
-		s, code := c.shardAt(ctx, p)
+		s, code := c.shards.At(ctx, p)
 		switch code {
 		case codeNone:
 			errs = append(errs, s.forgetTopic(ctx, name))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/led"
 	"github.com/weir-analytics/weir/broker/record"
 )
 
@@ -89,11 +90,10 @@ func BenchmarkLoad(b *testing.B) {
 		}
 		part.add(batch)
 	}
-	e := testEnv()
 	b.ReportAllocs()
 	for b.Loop() {
-		s := newShard(0, 1, part, e, func(error) {})
-		img, _, err := s.readLog(context.Background())
+		img := newImage()
+		_, err := led.ReadLog(b.Context(), part, img.apply)
 		if err != nil || len(img.groups) != 100 {
 			b.Fatal(err)
 		}

@@ -60,7 +60,7 @@ func (c *Coordinator) joinGroup(ctx context.Context, caller Caller, req *kmsg.Jo
 			}
 		})
 	}
-	if !answered || !s.current() {
+	if !answered || !s.Current() {
 		return failedJoin(codeNotCoordinator, req.MemberID)
 	}
 	return res
@@ -170,7 +170,7 @@ func (c *Coordinator) syncGroup(ctx context.Context, req *kmsg.SyncGroupRequest)
 			}
 		})
 	}
-	if !answered || !s.current() {
+	if !answered || !s.Current() {
 		return syncResult{code: codeNotCoordinator}
 	}
 	return res
@@ -242,7 +242,7 @@ func (c *Coordinator) ask(ctx context.Context, groupID string, fn func(s *shard,
 		return code
 	}
 	ok := s.do(func(now time.Time) { code = fn(s, s.group(groupID), now) })
-	if !ok || !s.current() {
+	if !ok || !s.Current() {
 		return codeNotCoordinator
 	}
 	return code

@@ -139,7 +139,7 @@ func (c *Coordinator) commitOffsets(ctx context.Context, req *kmsg.OffsetCommitR
 		g.commit(now, m, items, func(err error) { w.answer(commitCode(err)) })
 	})
 	code, answered := await(ctx, ok, w)
-	if !answered || !s.current() {
+	if !answered || !s.Current() {
 		return codeNotCoordinator
 	}
 	return code

@@ -1,7 +1,6 @@
 package group
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,11 +8,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/led"
 	"github.com/weir-analytics/weir/broker/record"
 )
-
-// readBytes is how much of the log one step of loading reads, in bytes. A guess: large enough that steps don't count.
-const readBytes = 1 << 20
 
 // image is what the log of a partition says about its groups.
 type image struct {
@@ -45,64 +42,29 @@ func (g *groupImage) slot(tp topicPartition) *slot {
 
 // loadUntilDone loads the shard, again and again until that succeeds or the shard is no longer wanted. A partition that can't
 // be read stays out of service: to serve it would mean to answer "no offset" where there is one.
-func (s *shard) loadUntilDone(ctx context.Context, changed func()) bool {
-	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
+func (s *shard) loadUntilDone(changed func()) bool {
+	read := func() (func(), error) {
 		begin := s.env.cfg.Now()
-		img, next, err := s.readLog(ctx)
-		if ctx.Err() != nil || !s.current() {
-			return false
-		}
-		if err == nil {
+		img := newImage()
+		next, err := led.ReadLog(s.ctx, s.part, img.apply)
+		return func() {
 			s.install(img, next, s.env.cfg.Now().Sub(begin))
 			changed()
-			return true
-		}
+		}, err
+	}
+	return led.UntilLoaded(s.ctx, s.Current, read, func(err error, wait time.Duration) {
 		s.env.metrics.loads.WithLabelValues("failed").Inc()
 		s.log.Error("can't load groups, trying again", "topic", OffsetsTopic, "wait", wait, "err", err)
 		s.mu.Lock()
-		if s.stage == loading {
-			s.stage = failed
+		if s.stage == led.Loading {
+			s.stage = led.Failed
 		}
 		s.mu.Unlock()
 		changed()
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(wait):
-		}
-	}
-}
-
-// readLog reads the partition from its start to the high watermark.
-func (s *shard) readLog(ctx context.Context) (*image, int64, error) {
-	img := newImage()
-	next, end := s.part.LogStart(), s.part.HighWatermark()
-	for next < end && ctx.Err() == nil {
-		data, err := s.part.Read(next, readBytes)
-		if err != nil {
-			return nil, 0, fmt.Errorf("read from offset %d: %w", next, err)
-		}
-		if len(data) == 0 {
-			return nil, 0, fmt.Errorf("read from offset %d: nothing there, but the high watermark is %d", next, end)
-		}
-		for len(data) > 0 {
-			var batch record.Batch
-			if batch, data, err = record.Parse(data); err != nil {
-				return nil, 0, fmt.Errorf("read batch after offset %d: %w", next, err)
-			}
-			if err := img.apply(batch); err != nil {
-				return nil, 0, fmt.Errorf("batch at offset %d: %w", batch.BaseOffset, err)
-			}
-			next = batch.NextOffset()
-		}
-	}
-	return img, next, nil
+	})
 }
 
 func (img *image) apply(batch record.Batch) error {
-	if err := batch.CheckCRC(); err != nil {
-		return err
-	}
 	if batch.Control() {
 		return img.applyMarker(batch)
 	}
@@ -184,11 +146,11 @@ func (img *image) applyOffset(g *groupImage, k key, batch record.Batch, value []
 func (s *shard) install(img *image, next int64, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stage == unloaded {
+	if s.stage == led.Unloaded {
 		return
 	}
 	now := s.env.cfg.Now()
-	s.stage, s.next, s.expireAt = loaded, next, now.Add(s.env.cfg.ExpiryEvery)
+	s.stage, s.next, s.expireAt = led.Loaded, next, now.Add(s.env.cfg.ExpiryEvery)
 	for id, gi := range img.groups {
 		g := newGroup(id, s.env, s, now)
 		gi.fill(g, now)

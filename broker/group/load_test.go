@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/led"
 	"github.com/weir-analytics/weir/broker/record"
 )
 
@@ -91,8 +92,8 @@ func TestStopDoesNotWaitForADiskThatHangs(t *testing.T) {
 		n.leave(ids...)
 		began := time.Now()
 		n.stop()
-		if took := time.Since(began); took != stopWait {
-			t.Errorf("stopped after %v, want %v", took, stopWait)
+		if took := time.Since(began); took != led.StopWait {
+			t.Errorf("stopped after %v, want %v", took, led.StopWait)
 		}
 	})
 }
@@ -165,7 +166,7 @@ func TestLossOfLeadershipAnswersWhatIsParked(t *testing.T) {
 		join := n.joinLater(joinReq(ids[0]))
 		synctest.Wait()
 		mt.parts[0].set(func() { mt.parts[0].leader, mt.parts[0].epoch = 2, 2 })
-		time.Sleep(2 * checkEvery) // nobody asks, the coordinator looks for itself
+		time.Sleep(2 * led.CheckEvery) // nobody asks, the coordinator looks for itself
 		if !arrived(join) {
 			t.Fatal("parked JoinGroup was not answered")
 		}

@@ -55,7 +55,7 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 func (c collector) Collect(ch chan<- prometheus.Metric) {
 	var byPhase [dead + 1]int
 	members, queued := 0, 0
-	for _, s := range c.c.all() {
+	for _, s := range c.c.shards.All() {
 		s.mu.Lock()
 		for _, g := range s.groups {
 			byPhase[g.state]++

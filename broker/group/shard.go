@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/weir-analytics/weir/broker/led"
 )
 
 // shard coordinates the groups of one partition of the offsets topic, for one epoch of this node's leadership.
@@ -15,12 +17,13 @@ type shard struct {
 	env       *env
 	log       *slog.Logger
 
-	queued chan struct{}           // one token: the queue is not empty
-	poke   chan struct{}           // one token: wakeAt has become earlier
-	cancel context.CancelCauseFunc // ends run
+	queued chan struct{} // one token: the queue is not empty
+	poke   chan struct{} // one token: wakeAt has become earlier
+	ctx    context.Context
+	cancel context.CancelCauseFunc // ends ctx and with it Run
 
 	mu     sync.Mutex
-	stage  stage
+	stage  led.Stage
 	groups map[string]*group
 	// staged says which groups have offsets of a producer's open transaction.
 	staged map[int64]map[*group]struct{}
@@ -36,64 +39,50 @@ type shard struct {
 	next int64
 }
 
-// stage is how far a shard has come.
-type stage int8
-
-const (
-	loading  stage = iota
-	loaded         // requests are served
-	failed         // could not be loaded; tried again
-	unloaded       // given up, for ever
-)
-
-func newShard(p, epoch int32, part Partition, e *env, cancel context.CancelCauseFunc) *shard {
+func newShard(ctx context.Context, cancel context.CancelCauseFunc, p, epoch int32, part Partition, e *env) *shard {
 	return &shard{
 		partition: p, epoch: epoch, part: part, env: e, log: e.log.With("partition", p, "term", epoch),
-		queued: make(chan struct{}, 1), poke: make(chan struct{}, 1), cancel: cancel,
+		queued: make(chan struct{}, 1), poke: make(chan struct{}, 1), ctx: ctx, cancel: cancel,
 		groups: map[string]*group{}, staged: map[int64]map[*group]struct{}{},
 	}
 }
 
-// run loads the shard and serves it until ctx ends, which unload sees to. changed is called when requests need not wait
-// longer.
-func (s *shard) run(ctx context.Context, changed func()) {
-	if !s.loadUntilDone(ctx, changed) {
+// Run loads the shard and serves it until it is unloaded. changed is called when requests need not wait longer.
+func (s *shard) Run(changed func()) {
+	if !s.loadUntilDone(changed) {
 		return
 	}
 	var wg sync.WaitGroup
-	wg.Go(func() { s.writeLoop(ctx) })
-	wg.Go(func() { s.timeLoop(ctx) })
+	wg.Go(s.writeLoop)
+	wg.Go(s.timeLoop)
 	wg.Wait()
 }
 
-// current says whether what this shard answers still counts.
-func (s *shard) current() bool {
+// Current says whether what this shard answers still counts.
+func (s *shard) Current() bool {
 	node, epoch, serving := s.part.Leader()
 	return serving && node == s.env.cfg.NodeID && epoch == s.epoch
 }
 
-func (s *shard) progress() stage {
+func (s *shard) Stage() led.Stage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stage
 }
 
-// useless says that the shard has given itself up.
-func (s *shard) useless() bool { return s.progress() == unloaded }
-
-// unload gives the shard up: everything that waits is answered, nothing is taken any more.
-func (s *shard) unload() {
+// Unload gives the shard up: everything that waits is answered, nothing is taken any more.
+func (s *shard) Unload() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unloadLocked()
 }
 
 func (s *shard) unloadLocked() {
-	if s.stage == unloaded {
+	if s.stage == led.Unloaded {
 		return
 	}
 	s.log.Info("groups unloaded", "groups", len(s.groups))
-	s.stage = unloaded
+	s.stage = led.Unloaded
 	s.cancel(errUnloaded)
 	now := s.env.cfg.Now()
 	queue := s.queue
@@ -110,8 +99,8 @@ func (s *shard) unloadLocked() {
 	s.groups, s.staged = map[string]*group{}, nil
 }
 
-// written returns a channel that is closed once everything that was to be written is, or never will be.
-func (s *shard) written() <-chan struct{} {
+// Written returns a channel that is closed once everything that was to be written is, or never will be.
+func (s *shard) Written() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.idle == nil {
@@ -134,7 +123,7 @@ func (s *shard) noteIdle() {
 func (s *shard) do(fn func(now time.Time)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stage != loaded {
+	if s.stage != led.Loaded {
 		return false
 	}
 	fn(s.env.cfg.Now())
@@ -170,23 +159,16 @@ func (s *shard) wakeBy(t time.Time) {
 		return
 	}
 	s.wakeAt = t
-	signal(s.poke)
-}
-
-func signal(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
+	led.Signal(s.poke)
 }
 
 // timeLoop wakes the groups when something is due.
-func (s *shard) timeLoop(ctx context.Context) {
+func (s *shard) timeLoop() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
-		case <-ctx.Done():
+		case <-s.ctx.Done():
 			return
 		case <-s.poke:
 		case <-timer.C:

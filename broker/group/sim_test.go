@@ -210,7 +210,7 @@ func (s *sim) isCalm() bool {
 // life numbers the shard that serves the group at the moment. Each load of the log begins another one, in which a generation
 // that was not stored may be given out anew.
 func (s *sim) life(n *node) int {
-	sh := n.get(0)
+	sh, _ := n.shards.Get(0)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.lives[sh]; !ok {

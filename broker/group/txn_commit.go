@@ -107,7 +107,7 @@ func (c *Coordinator) commitInTxn(ctx context.Context, req *kmsg.TxnOffsetCommit
 		g.commitInTxn(now, m, in, items, func(err error) { w.answer(txnCommitCode(err)) })
 	})
 	code, answered := await(ctx, ok, w)
-	if !answered || !s.current() {
+	if !answered || !s.Current() {
 		return codeNotCoordinator
 	}
 	return code
@@ -117,7 +117,7 @@ func (c *Coordinator) commitInTxn(ctx context.Context, req *kmsg.TxnOffsetCommit
 // offsets in it count, or never will. ErrNotWritten and ErrNotLeader mean that the marker is certainly not written; trying again
 // is right after any other error too.
 func (c *Coordinator) WriteMarker(ctx context.Context, partition int32, m record.Marker) error {
-	s, code := c.shardAt(ctx, partition)
+	s, code := c.shards.At(ctx, partition)
 	switch code {
 	case codeNone:
 	case codeNotCoordinator:

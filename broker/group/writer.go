@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/weir-analytics/weir/broker/led"
 	"github.com/weir-analytics/weir/broker/record"
 )
 
@@ -59,7 +60,7 @@ func (s *shard) writeMarker(m record.Marker, done func(err error)) {
 }
 
 func (s *shard) enqueue(w pendingWrite) {
-	if s.stage != loaded {
+	if s.stage != led.Loaded {
 		w.done(s.env.cfg.Now(), errUnloaded)
 		return
 	}
@@ -68,22 +69,22 @@ func (s *shard) enqueue(w pendingWrite) {
 	}
 	s.queue = append(s.queue, w)
 	s.queuedBytes += w.bytes
-	signal(s.queued)
+	led.Signal(s.queued)
 }
 
 // crowded says that the queue has no room for requests that can be refused. The lock is held.
 func (s *shard) crowded() bool { return s.queuedBytes >= s.env.cfg.QueueBytes }
 
 // writeLoop appends what is queued, one batch at a time; what comes meanwhile goes into the next one.
-func (s *shard) writeLoop(ctx context.Context) {
+func (s *shard) writeLoop() {
 	for {
 		select {
-		case <-ctx.Done():
+		case <-s.ctx.Done():
 			return
 		case <-s.queued:
 		}
 		for batch := s.take(); len(batch) > 0; batch = s.take() {
-			base, count, err := s.append(ctx, batch)
+			base, count, err := s.append(s.ctx, batch)
 			s.finish(batch, base, count, err)
 		}
 	}
@@ -133,14 +134,14 @@ func (s *shard) take() []pendingWrite {
 // finish tells the groups what became of their writes.
 func (s *shard) finish(batch []pendingWrite, base, count int64, err error) {
 	// The records are in the log or not whatever Leader says, but only in this epoch is the memory known to match the log.
-	if err == nil && !s.current() {
+	if err == nil && !s.Current() {
 		err = errUnloaded
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.noteIdle()
 	s.writing = false
-	if s.stage == unloaded {
+	if s.stage == led.Unloaded {
 		err = errUnloaded
 	}
 	result := "ok"
@@ -152,12 +153,12 @@ func (s *shard) finish(batch []pendingWrite, base, count int64, err error) {
 	now := s.env.cfg.Now()
 	for _, w := range batch {
 		w.done(now, err)
-		if s.stage == loaded && w.group != nil {
+		if s.stage == led.Loaded && w.group != nil {
 			s.settle(w.group)
 		}
 	}
 	switch {
-	case s.stage != loaded:
+	case s.stage != led.Loaded:
 	case err == nil && base == s.next:
 		s.next += count
 	case err == nil:

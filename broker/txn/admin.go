@@ -65,7 +65,7 @@ func (c *Coordinator) ListTransactions(ctx context.Context, req *kmsg.ListTransa
 		}
 	}
 	for p := range c.env.cfg.Partitions.Count() {
-		s, code := c.shardAt(ctx, p)
+		s, code := c.shards.At(ctx, p)
 		if code == codeNotCoordinator {
 			continue
 		}

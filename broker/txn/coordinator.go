@@ -2,9 +2,8 @@ package txn
 
 import (
 	"context"
-	"sync"
-	"time"
 
+	"github.com/weir-analytics/weir/broker/led"
 	"github.com/weir-analytics/weir/broker/record"
 	"github.com/weir-analytics/weir/internal/javahash"
 )
@@ -21,13 +20,7 @@ type Partition interface {
 	// records are the caller's again when it returns. Errors that are none of ErrNotWritten, ErrNotLeader and ErrTooLarge mean
 	// that the records may or may not be in the log, now or later. There is one call at a time.
 	Append(ctx context.Context, recs []record.Record) (base int64, err error)
-	// Read returns whole committed batches, the first of which holds the offset or is the next after it, at least one even
-	// when larger than maxBytes. Nothing at the high watermark.
-	Read(offset int64, maxBytes int) ([]byte, error)
-	// LogStart is the first offset that can be read.
-	LogStart() int64
-	// HighWatermark is the offset after the last committed record.
-	HighWatermark() int64
+	led.Log
 	// Leader says who leads in which epoch and whether the leader knows everything that was committed before it became one. It
 	// is called with every request.
 	Leader() (nodeID, epoch int32, serving bool)
@@ -64,14 +57,9 @@ func PartitionOf(transactionalID string, count int32) int32 {
 // Coordinator answers the requests of transactions for all partitions of the state topic that this node leads. All methods may
 // be called at any time from any goroutine; requests are answered while Run runs.
 type Coordinator struct {
-	env  *env
-	ids  producerIDs
-	wake chan struct{} // one pending wake-up is enough
-
-	mu      sync.Mutex
-	shards  map[int32]*shard
-	changed chan struct{} // closed and replaced whenever shards changes or one of them is loaded
-	stopped bool
+	env    *env
+	ids    producerIDs
+	shards *led.Set[*shard]
 }
 
 // New makes a coordinator. It starts nothing.
@@ -80,199 +68,36 @@ func New(cfg Config) (*Coordinator, error) {
 		return nil, err
 	}
 	cfg.fill()
-	c := &Coordinator{
-		ids:     producerIDs{allocate: cfg.AllocateProducerIDs},
-		wake:    make(chan struct{}, 1),
-		shards:  map[int32]*shard{},
-		changed: make(chan struct{}),
-	}
+	c := &Coordinator{ids: producerIDs{allocate: cfg.AllocateProducerIDs}}
+	c.shards = led.New(led.Config[*shard]{Count: cfg.Partitions.Count, Led: c.led, LoadWait: cfg.LoadWait})
 	c.env = &env{cfg: cfg, log: cfg.Log.With("room", "txn"), metrics: newMetrics(cfg.Registry, c)}
 	return c, nil
 }
 
 // Wake makes the coordinator look at once whether it leads other partitions than before. Without it that is noticed with the
 // next request to such a partition, or within a second.
-func (c *Coordinator) Wake() { signal(c.wake) }
-
-// checkEvery is how often leadership is looked at without being asked to: for transactions that time out or are to be finished
-// before somebody asks.
-const checkEvery = time.Second
+func (c *Coordinator) Wake() { c.shards.Wake() }
 
 // Run loads the partitions that this node leads and gives up those it no longer does, until ctx ends. Parked requests are
 // answered before it returns.
-func (c *Coordinator) Run(ctx context.Context) error {
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer c.stop()
-	ticker := time.NewTicker(checkEvery)
-	defer ticker.Stop()
-	for {
-		c.reconcile(ctx, &wg)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		case <-c.wake:
-		}
-	}
-}
+func (c *Coordinator) Run(ctx context.Context) error { return c.shards.Run(ctx) }
 
-// reconcile brings the shards in line with what this node leads.
-func (c *Coordinator) reconcile(ctx context.Context, wg *sync.WaitGroup) {
-	count := c.env.cfg.Partitions.Count()
-	for _, s := range c.all() {
-		if s.partition >= count || !s.current() || s.progress() == unloaded {
-			c.drop(s)
-		}
-	}
-	for p := range count {
-		part, epoch, led := c.led(p)
-		if !led || c.get(p) != nil {
-			continue
-		}
-		// A shard outlives Run's context by the time that stop gives it; unload ends it.
-		ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-		s := newShard(ctx, cancel, p, epoch, part, c.env)
-		c.put(s)
-		wg.Go(func() {
-			defer cancel(nil)
-			s.run(c.note)
-			c.Wake() // one that gave itself up is to be loaded again
-		})
-	}
-}
-
-// led returns a partition if this node leads it and may serve it.
-func (c *Coordinator) led(p int32) (Partition, int32, bool) {
+// led returns how to make the shard of a partition if this node leads it and may serve it.
+func (c *Coordinator) led(p int32) (led.Open[*shard], bool) {
 	part, err := c.env.cfg.Partitions.StatePartition(p)
 	if err != nil {
-		return nil, 0, false
+		return nil, false
 	}
 	node, epoch, serving := part.Leader()
-	return part, epoch, serving && node == c.env.cfg.NodeID
-}
-
-func (c *Coordinator) get(p int32) *shard {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.shards[p]
-}
-
-func (c *Coordinator) put(s *shard) {
-	c.mu.Lock()
-	c.shards[s.partition] = s
-	c.mu.Unlock()
-	c.note()
-}
-
-func (c *Coordinator) drop(s *shard) {
-	c.mu.Lock()
-	delete(c.shards, s.partition)
-	c.mu.Unlock()
-	s.unload()
-	c.note()
-}
-
-// note tells waiting requests that the shards have changed.
-func (c *Coordinator) note() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	close(c.changed)
-	c.changed = make(chan struct{})
-}
-
-// all returns the shards in no order.
-func (c *Coordinator) all() []*shard {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	list := make([]*shard, 0, len(c.shards))
-	for _, s := range c.shards {
-		list = append(list, s)
+	if !serving || node != c.env.cfg.NodeID {
+		return nil, false
 	}
-	return list
-}
-
-// stopWait is how long a stop waits for what is being written: an end that was written is better answered than asked again.
-const stopWait = 2 * time.Second
-
-// stop takes no more requests, lets what is queued be written, and gives everything up.
-func (c *Coordinator) stop() {
-	c.mu.Lock()
-	c.stopped = true
-	c.mu.Unlock()
-	c.note()
-	timeout := time.NewTimer(stopWait)
-	defer timeout.Stop()
-	for _, s := range c.all() {
-		select {
-		case <-s.written():
-		case <-timeout.C:
-			timeout.Reset(0) // nor wait for the others
-		}
-	}
-	for _, s := range c.all() {
-		c.drop(s)
-	}
+	return func(ctx context.Context, cancel context.CancelCauseFunc) *shard {
+		return newShard(ctx, cancel, p, epoch, part, c.env)
+	}, true
 }
 
 // shardOf returns the loaded shard that coordinates a transactional id, or the code to answer.
 func (c *Coordinator) shardOf(ctx context.Context, id string) (*shard, int16) {
-	count := c.env.cfg.Partitions.Count()
-	if count <= 0 {
-		return nil, codeNotCoordinator
-	}
-	return c.shardAt(ctx, PartitionOf(id, count))
-}
-
-// shardAt returns a partition's shard if it is loaded, after waiting a little if it is just being loaded.
-func (c *Coordinator) shardAt(ctx context.Context, p int32) (*shard, int16) {
-	s, code, changed := c.lookUp(p)
-	if changed == nil {
-		return s, code
-	}
-	timeout := time.NewTimer(c.env.cfg.LoadWait)
-	defer timeout.Stop()
-	for changed != nil {
-		select {
-		case <-changed:
-			s, code, changed = c.lookUp(p)
-		case <-timeout.C:
-			return nil, codeCoordinatorLoadInProgress
-		case <-ctx.Done():
-			return nil, codeCoordinatorLoadInProgress
-		}
-	}
-	return s, code
-}
-
-// lookUp returns a partition's shard or the code to answer. A channel says that it is worth to look again when that is closed.
-func (c *Coordinator) lookUp(p int32) (*shard, int16, <-chan struct{}) {
-	c.mu.Lock()
-	s, changed, stopped := c.shards[p], c.changed, c.stopped
-	c.mu.Unlock()
-	if stopped {
-		return nil, codeNotCoordinator, nil
-	}
-	if s == nil || !s.current() {
-		c.Wake()
-		if _, _, led := c.led(p); !led {
-			return nil, codeNotCoordinator, nil
-		}
-		return nil, codeCoordinatorLoadInProgress, changed
-	}
-	switch s.progress() {
-	case loaded:
-		return s, codeNone, nil
-	case failedLoad:
-		return nil, codeCoordinatorNotAvailable, nil
-	default:
-		return nil, codeCoordinatorLoadInProgress, changed
-	}
-}
-
-func signal(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
+	return c.shards.For(ctx, id, PartitionOf)
 }

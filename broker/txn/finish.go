@@ -64,7 +64,7 @@ func (s *shard) writeMarker(id string, m record.Marker, tp topicPartition) {
 		case errors.Is(err, ErrNewerCoordinator):
 			s.env.metrics.markers.WithLabelValues("fenced").Inc()
 			log.Warn("another node coordinates the transaction, giving it up", "err", err)
-			s.unload()
+			s.Unload()
 			return
 		}
 		s.env.metrics.markers.WithLabelValues("failed").Inc()

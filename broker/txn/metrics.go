@@ -61,7 +61,7 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 func (c collector) Collect(ch chan<- prometheus.Metric) {
 	var byState [len(stateNames)]int
 	queued := 0
-	for _, s := range c.c.all() {
+	for _, s := range c.c.shards.All() {
 		s.mu.Lock()
 		for _, t := range s.txns {
 			byState[t.meta.state]++

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/weir-analytics/weir/broker/led"
 )
 
 // shard coordinates the transactional ids of one partition of the state topic, for one epoch of this node's leadership.
@@ -18,12 +20,12 @@ type shard struct {
 	queued chan struct{} // one token: the queue is not empty
 	poke   chan struct{} // one token: wakeAt has become earlier
 	ctx    context.Context
-	cancel context.CancelCauseFunc // ends ctx and with it run
+	cancel context.CancelCauseFunc // ends ctx and with it Run
 	// finishing counts the goroutines that write markers.
 	finishing sync.WaitGroup
 
 	mu    sync.Mutex
-	stage stage
+	stage led.Stage
 	txns  map[string]*txn
 	// wakeAt is when the transactions must be looked at for what is due: a lower bound, never later than the earliest deadline.
 	wakeAt   time.Time
@@ -37,16 +39,6 @@ type shard struct {
 	next int64
 }
 
-// stage is how far a shard has come.
-type stage int8
-
-const (
-	loading    stage = iota
-	loaded           // requests are served
-	failedLoad       // could not be loaded; tried again
-	unloaded         // given up, for ever
-)
-
 func newShard(ctx context.Context, cancel context.CancelCauseFunc, p, epoch int32, part Partition, e *env) *shard {
 	return &shard{
 		partition: p, epoch: epoch, part: part, env: e, log: e.log.With("partition", p, "term", epoch),
@@ -55,8 +47,8 @@ func newShard(ctx context.Context, cancel context.CancelCauseFunc, p, epoch int3
 	}
 }
 
-// run loads the shard and serves it until it is unloaded. changed is called when requests need not wait longer.
-func (s *shard) run(changed func()) {
+// Run loads the shard and serves it until it is unloaded. changed is called when requests need not wait longer.
+func (s *shard) Run(changed func()) {
 	if !s.loadUntilDone(changed) {
 		return
 	}
@@ -67,31 +59,31 @@ func (s *shard) run(changed func()) {
 	s.finishing.Wait()
 }
 
-// current says whether what this shard answers still counts.
-func (s *shard) current() bool {
+// Current says whether what this shard answers still counts.
+func (s *shard) Current() bool {
 	node, epoch, serving := s.part.Leader()
 	return serving && node == s.env.cfg.NodeID && epoch == s.epoch
 }
 
-func (s *shard) progress() stage {
+func (s *shard) Stage() led.Stage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stage
 }
 
-// unload gives the shard up: everything that waits is answered, nothing is taken any more.
-func (s *shard) unload() {
+// Unload gives the shard up: everything that waits is answered, nothing is taken any more.
+func (s *shard) Unload() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unloadLocked()
 }
 
 func (s *shard) unloadLocked() {
-	if s.stage == unloaded {
+	if s.stage == led.Unloaded {
 		return
 	}
 	s.log.Info("transactions unloaded", "ids", len(s.txns))
-	s.stage = unloaded
+	s.stage = led.Unloaded
 	s.cancel(errUnloaded)
 	now := s.env.cfg.Now()
 	queue := s.queue
@@ -106,8 +98,8 @@ func (s *shard) unloadLocked() {
 	s.txns = map[string]*txn{}
 }
 
-// written returns a channel that is closed once everything that was to be written is, or never will be.
-func (s *shard) written() <-chan struct{} {
+// Written returns a channel that is closed once everything that was to be written is, or never will be.
+func (s *shard) Written() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.idle == nil {
@@ -130,7 +122,7 @@ func (s *shard) noteIdle() {
 func (s *shard) do(fn func(now time.Time)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stage != loaded {
+	if s.stage != led.Loaded {
 		return false
 	}
 	fn(s.env.cfg.Now())
@@ -163,7 +155,7 @@ func (s *shard) wakeBy(at time.Time) {
 		return
 	}
 	s.wakeAt = at
-	signal(s.poke)
+	led.Signal(s.poke)
 }
 
 // timeLoop wakes the transactions when something is due.
@@ -185,7 +177,7 @@ func (s *shard) timeLoop() {
 func (s *shard) tick() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stage != loaded {
+	if s.stage != led.Loaded {
 		return s.env.cfg.ExpiryEvery
 	}
 	now := s.env.cfg.Now()

@@ -81,7 +81,7 @@ func (c *Coordinator) try(ctx context.Context, id string, fn step) (res answer, 
 		return answer{}, again
 	}
 	res, answered := await(ctx, ok, w)
-	if !answered || !s.current() {
+	if !answered || !s.Current() {
 		return failed(codeNotCoordinator), nil
 	}
 	return res, nil

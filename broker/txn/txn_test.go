@@ -180,7 +180,7 @@ func TestEpochsThatAreUsedUpGiveAnotherProducerID(t *testing.T) {
 		n := startNew(t)
 		p := n.mustInit()
 		at := func(epoch int16) producer {
-			n.all()[0].do(func(time.Time) { n.all()[0].txns[testID].meta.epoch = epoch })
+			n.shards.All()[0].do(func(time.Time) { n.shards.All()[0].txns[testID].meta.epoch = epoch })
 			return producer{p.id, epoch}
 		}
 		last := at(lastUsableEpoch)

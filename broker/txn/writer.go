@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/weir-analytics/weir/broker/led"
 	"github.com/weir-analytics/weir/broker/record"
 )
 
@@ -17,14 +18,14 @@ type pendingWrite struct {
 
 // write puts a record into the queue of the writer. It implements journal; the lock is held.
 func (s *shard) write(t *txn, rec record.Record, done func(now time.Time, err error)) {
-	if s.stage != loaded {
+	if s.stage != led.Loaded {
 		done(s.env.cfg.Now(), errUnloaded)
 		return
 	}
 	w := pendingWrite{txn: t, rec: rec, bytes: rec.Size(), done: done}
 	s.queue = append(s.queue, w)
 	s.queuedBytes += w.bytes
-	signal(s.queued)
+	led.Signal(s.queued)
 }
 
 // crowded says that the queue has no room for requests that can be refused. The lock is held.
@@ -68,14 +69,14 @@ func (s *shard) take() []pendingWrite {
 // finishWrite tells the transactions what became of their writes.
 func (s *shard) finishWrite(batch []pendingWrite, base int64, err error) {
 	// The records are in the log or not whatever Leader says, but only in this epoch is the memory known to match the log.
-	if err == nil && !s.current() {
+	if err == nil && !s.Current() {
 		err = errUnloaded
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.noteIdle()
 	s.writing = false
-	if s.stage == unloaded {
+	if s.stage == led.Unloaded {
 		err = errUnloaded
 	}
 	result := "ok"
@@ -87,12 +88,12 @@ func (s *shard) finishWrite(batch []pendingWrite, base int64, err error) {
 	now := s.env.cfg.Now()
 	for _, w := range batch {
 		w.done(now, err)
-		if s.stage == loaded {
+		if s.stage == led.Loaded {
 			s.settle(w.txn)
 		}
 	}
 	switch {
-	case s.stage != loaded:
+	case s.stage != led.Loaded:
 	case err == nil && base == s.next:
 		s.next += int64(len(batch))
 	case err == nil:
