@@ -38,7 +38,7 @@ var table = []rule{
 	{"broker/acl", []string{"broker/record", "raftfsm/state"}, "it reaches the log through interfaces that it declares"},
 	{"broker/meter", []string{"broker/record", "raftfsm/state"}, "it reaches the log through interfaces that it declares"},
 	{"broker/wire", nil, "the listener only frames requests for a Handler that it declares"},
-	{"broker/api", []string{"broker/wire", "broker/record", "broker/seglog", "broker/compact", "broker/replica", "broker/group", "broker/txn", "broker/quota", "broker/acl", "broker/meter", "raftfsm/..."}, "requests come from the listener and are answered from what is below; the broker itself is above"},
+	{"broker/api", []string{"broker/wire", "broker/record", "broker/seglog", "broker/compact", "broker/replica", "broker/group", "broker/txn", "broker/led", "broker/quota", "broker/acl", "broker/meter", "raftfsm/..."}, "requests come from the listener and are answered from what is below; the broker itself is above"},
 	{"broker", []string{"broker/...", "raftfsm/..."}, "the log serves hits, counters and strangers alike and knows none of them"},
 
 	{"ingest/hit", nil, "whoever reads hits needs only this package"},

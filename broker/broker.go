@@ -130,13 +130,13 @@ func (b *Broker) unlisten() {
 func (b *Broker) openServer() error {
 	cfg := b.cfg
 	cfg.Group.NodeID, cfg.Group.Log, cfg.Group.Registry = cfg.NodeID, b.log, cfg.Registry
-	cfg.Group.Partitions, cfg.Group.Topics = offsetsPartitions{b}, topicNames{b}
+	cfg.Group.Partitions, cfg.Group.Topics = offsetsOf(b), topicNames{b}
 	var err error
 	if b.groups, err = group.New(cfg.Group); err != nil {
 		return fmt.Errorf("consumer groups: %w", err)
 	}
 	cfg.Txn.NodeID, cfg.Txn.Log, cfg.Txn.Registry = cfg.NodeID, b.log, cfg.Registry
-	cfg.Txn.Partitions, cfg.Txn.Topics, cfg.Txn.Markers = statePartitions{b}, txnTopics{b}, markers{b}
+	cfg.Txn.Partitions, cfg.Txn.Topics, cfg.Txn.Markers = stateOf(b), txnTopics{b}, markers{b}
 	cfg.Txn.GroupPartition, cfg.Txn.AllocateProducerIDs = b.groupPartition, b.ctl.AllocateProducerIDs
 	if b.txns, err = txn.New(cfg.Txn); err != nil {
 		return fmt.Errorf("transactions: %w", err)

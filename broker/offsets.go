@@ -5,33 +5,22 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/weir-analytics/weir/broker/api"
 	"github.com/weir-analytics/weir/broker/group"
+	"github.com/weir-analytics/weir/broker/led"
 	"github.com/weir-analytics/weir/broker/record"
 	"github.com/weir-analytics/weir/broker/replica"
 )
 
 // offsetsPartitions shows __consumer_offsets to the group coordinator.
-type offsetsPartitions struct{ b *Broker }
-
-func (o offsetsPartitions) Count() int32 {
-	t := o.b.view.Load().ByName[group.OffsetsTopic]
-	if t == nil {
-		return 0
-	}
-	return int32(len(t.Partitions))
-}
+type offsetsPartitions struct{ coordinated }
 
 // OffsetsPartition returns the partition itself: the same one is the same value.
 func (o offsetsPartitions) OffsetsPartition(n int32) (group.Partition, error) {
-	p, ok := o.b.view.Load().ByName[group.OffsetsTopic].Partition(n)
-	if !ok {
-		return nil, fmt.Errorf("partition %d of %s: %w", n, group.OffsetsTopic, replica.ErrNotReady)
+	p, err := o.partition(n)
+	if err != nil {
+		return nil, err
 	}
-	if p.Phase() == api.Closed {
-		return nil, fmt.Errorf("partition %d of %s is not open: %w", n, group.OffsetsTopic, replica.ErrNotReady)
-	}
-	return offsetsPartition{p.(*partition)}, nil
+	return offsetsPartition{p}, nil
 }
 
 // offsetsPartition is comparable: two of the same partition are equal.
@@ -65,36 +54,14 @@ func (o offsetsPartition) AppendMarker(ctx context.Context, m record.Marker) err
 // asGroupError sorts errors the way the coordinator asks for.
 func asGroupError(err error) error {
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(err, replica.ErrOutcomeUnknown):
 		return err
-	case errors.Is(err, replica.ErrNotLeader):
-		return fmt.Errorf("%w: %w", group.ErrNotLeader, err)
-	case errors.Is(err, replica.ErrBatchTooLarge):
-		return fmt.Errorf("%w: %w", group.ErrTooLarge, err)
 	case errors.Is(err, replica.ErrInvalidTxnState):
-		return fmt.Errorf("%w: %w: %w", group.ErrNotWritten, group.ErrTxnEnded, err)
+		return fmt.Errorf("%w: %w: %w", led.ErrNotWritten, group.ErrTxnEnded, err)
 	case errors.Is(err, replica.ErrInvalidProducerEpoch):
-		return fmt.Errorf("%w: %w: %w", group.ErrNotWritten, group.ErrProducerFenced, err)
-	case notWritten(err):
-		return fmt.Errorf("%w: %w", group.ErrNotWritten, err)
+		return fmt.Errorf("%w: %w: %w", led.ErrNotWritten, group.ErrProducerFenced, err)
 	}
-	return err
-}
-
-// notWritten reports whether an error of an append says that nothing was written.
-func notWritten(err error) bool {
-	for _, certain := range []error{
-		replica.ErrNotLeader, replica.ErrNotReady, replica.ErrQueueFull, replica.ErrStopped, replica.ErrBatchTooLarge,
-		replica.ErrCorruptBatch, replica.ErrInvalidRecord, replica.ErrUnsupportedMagic, replica.ErrOutOfOrderSequence, replica.ErrInvalidProducerEpoch,
-		replica.ErrInvalidTxnState, replica.ErrCoordinatorFenced,
-	} {
-		if errors.Is(err, certain) {
-			return true
-		}
-	}
-	return false
+	return asStoreError(err)
 }
 
 // topicNames tells the coordinator which topics exist.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/weir-analytics/weir/broker/api"
 	"github.com/weir-analytics/weir/broker/group"
 	"github.com/weir-analytics/weir/broker/record"
 	"github.com/weir-analytics/weir/broker/replica"
@@ -13,26 +12,15 @@ import (
 )
 
 // statePartitions shows __transaction_state to the transaction coordinator.
-type statePartitions struct{ b *Broker }
-
-func (s statePartitions) Count() int32 {
-	t := s.b.view.Load().ByName[txn.StateTopic]
-	if t == nil {
-		return 0
-	}
-	return int32(len(t.Partitions))
-}
+type statePartitions struct{ coordinated }
 
 // StatePartition returns the partition itself: the same one is the same value.
 func (s statePartitions) StatePartition(n int32) (txn.Partition, error) {
-	p, ok := s.b.view.Load().ByName[txn.StateTopic].Partition(n)
-	if !ok {
-		return nil, fmt.Errorf("partition %d of %s: %w", n, txn.StateTopic, replica.ErrNotReady)
+	p, err := s.partition(n)
+	if err != nil {
+		return nil, err
 	}
-	if p.Phase() == api.Closed {
-		return nil, fmt.Errorf("partition %d of %s is not open: %w", n, txn.StateTopic, replica.ErrNotReady)
-	}
-	return statePartition{p.(*partition)}, nil
+	return statePartition{p}, nil
 }
 
 // statePartition is comparable: two of the same partition are equal.
@@ -41,17 +29,7 @@ type statePartition struct{ *partition }
 // Append writes one batch and waits until it is committed.
 func (s statePartition) Append(ctx context.Context, recs []record.Record) (int64, error) {
 	base, err := appendRecords(ctx, s.partition, recs)
-	switch {
-	case err == nil, errors.Is(err, replica.ErrOutcomeUnknown):
-		return base, err
-	case errors.Is(err, replica.ErrNotLeader):
-		return base, fmt.Errorf("%w: %w", txn.ErrNotLeader, err)
-	case errors.Is(err, replica.ErrBatchTooLarge):
-		return base, fmt.Errorf("%w: %w", txn.ErrTooLarge, err)
-	case notWritten(err):
-		return base, fmt.Errorf("%w: %w", txn.ErrNotWritten, err)
-	}
-	return base, err
+	return base, asStoreError(err)
 }
 
 // txnTopics tells the coordinator which partitions can take part in transactions.
@@ -67,7 +45,7 @@ func (t txnTopics) Partitions(name string) (count int32, internal, ok bool) {
 
 // groupPartition returns the partition of __consumer_offsets that a group belongs to.
 func (b *Broker) groupPartition(name string) (topic string, partition int32, ok bool) {
-	count := offsetsPartitions{b}.Count()
+	count := offsetsOf(b).Count()
 	if count == 0 {
 		return "", 0, false
 	}

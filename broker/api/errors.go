@@ -6,7 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"github.com/weir-analytics/weir/broker/group"
+	"github.com/weir-analytics/weir/broker/led"
 	"github.com/weir-analytics/weir/broker/record"
 	"github.com/weir-analytics/weir/broker/replica"
 	"github.com/weir-analytics/weir/broker/txn"
@@ -47,9 +47,9 @@ var table = []struct {
 	{record.ErrCodec, kerr.UnsupportedCompressionType},
 	{record.ErrInvalid, kerr.InvalidRecord},
 	{txn.ErrNoPartition, kerr.UnknownTopicOrPartition},
-	{group.ErrNotLeader, kerr.NotLeaderForPartition},
-	{group.ErrNotWritten, kerr.NotLeaderForPartition}, // of a marker: asked again after a look at the metadata
-	{raftfsm.ErrUnavailable, kerr.NotController},      // clients look for the controller and try again
+	{led.ErrNotLeader, kerr.NotLeaderForPartition},
+	{led.ErrNotWritten, kerr.NotLeaderForPartition}, // of a marker: asked again after a look at the metadata
+	{raftfsm.ErrUnavailable, kerr.NotController},    // clients look for the controller and try again
 	{state.ErrExists, kerr.TopicAlreadyExists},
 	{state.ErrNotFound, kerr.UnknownTopicOrPartition},
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weir-analytics/weir/broker/led"
 )
 
 // DescribeGroups shows state and members. A group that is not there is answered as Dead, from version 6 on also with
@@ -141,7 +143,7 @@ func (c *Coordinator) change(ctx context.Context, groupID string, fn func(s *sha
 	}
 	w := newWaiter[int16]()
 	ok := s.do(func(now time.Time) {
-		code := fn(s, s.group(groupID), now, func(err error) { w.answer(storeCode(err)) })
+		code := fn(s, s.group(groupID), now, func(err error) { w.answer(led.StoreCode(err)) })
 		if code != codeNone {
 			w.answer(code)
 		}
@@ -236,7 +238,7 @@ func (s *shard) forgetTopic(ctx context.Context, name string) error {
 		}
 	})
 	if !ok {
-		return errUnloaded
+		return led.ErrUnloaded
 	}
 	var errs []error
 	for _, w := range waiters {

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weir-analytics/weir/broker/led"
 )
 
 func TestDescribeShowsMembersWhenSettled(t *testing.T) {
@@ -107,7 +109,7 @@ func TestGroupThatCanNotBeDeletedStays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := start(t, newMemTopic(1))
 		n.commit("", -1, "hits", 0, 5)
-		n.part.set(func() { n.part.appendErr = ErrNotWritten })
+		n.part.set(func() { n.part.appendErr = led.ErrNotWritten })
 		if code := n.deleteGroup(testGroup); code != codeCoordinatorNotAvailable {
 			t.Errorf("code %d, want COORDINATOR_NOT_AVAILABLE", code)
 		}
@@ -216,8 +218,8 @@ func TestDeletedTopicLosesItsOffsets(t *testing.T) {
 		if a, b := n.fetch("hits", 0), n.fetch("other", 0); a != -1 || b != 5 {
 			t.Errorf("offsets %d and %d, want -1 and 5", a, b)
 		}
-		mt.parts[PartitionOf(testGroup, 2)].set(func() { mt.parts[PartitionOf(testGroup, 2)].appendErr = ErrNotWritten })
-		if err := n.TopicDeleted(t.Context(), "other"); !errors.Is(err, ErrNotWritten) {
+		mt.parts[PartitionOf(testGroup, 2)].set(func() { mt.parts[PartitionOf(testGroup, 2)].appendErr = led.ErrNotWritten })
+		if err := n.TopicDeleted(t.Context(), "other"); !errors.Is(err, led.ErrNotWritten) {
 			t.Errorf("TopicDeleted: %v, want that it was not written", err)
 		}
 		if got := n.fetch("other", 0); got != 5 {

@@ -17,10 +17,10 @@ const (
 // Partition is one partition of the offsets topic on this node. All methods may be called at any time, also at once.
 type Partition interface {
 	// Append writes the records as one batch and returns the offset of the first when the batch is committed and durable. The
-	// records are the caller's again when it returns. Errors that are none of ErrNotWritten, ErrNotLeader and ErrTooLarge mean
+	// records are the caller's again when it returns. Errors that are none of led.ErrNotWritten, led.ErrNotLeader and led.ErrTooLarge mean
 	// that the records may or may not be in the log, now or later. There is one call at a time.
 	Append(ctx context.Context, recs []record.Record) (base int64, err error)
-	// AppendInTxn is Append in a producer's transaction, with ErrTxnEnded and ErrProducerFenced among what ErrNotWritten may mean.
+	// AppendInTxn is Append in a producer's transaction, with ErrTxnEnded and ErrProducerFenced among what led.ErrNotWritten may mean.
 	AppendInTxn(ctx context.Context, in Transaction, recs []record.Record) (base int64, err error)
 	// AppendMarker ends a producer's transaction and returns when that is committed and durable. A marker that has nothing to end
 	// is not written. Errors as for AppendInTxn, and calls never at the same time as those of Append.

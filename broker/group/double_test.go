@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/led"
 	"github.com/weir-analytics/weir/broker/record"
 )
 
@@ -51,10 +52,10 @@ func (p *memPartition) AppendInTxn(ctx context.Context, in Transaction, recs []r
 	switch {
 	case in.ProducerEpoch < p.epochs[in.ProducerID]:
 		p.mu.Unlock()
-		return 0, fmt.Errorf("%w: %w", ErrNotWritten, ErrProducerFenced)
+		return 0, fmt.Errorf("%w: %w", led.ErrNotWritten, ErrProducerFenced)
 	case !p.open[in.ProducerID] && ended && at >= in.Since:
 		p.mu.Unlock()
-		return 0, fmt.Errorf("%w: %w", ErrNotWritten, ErrTxnEnded)
+		return 0, fmt.Errorf("%w: %w", led.ErrNotWritten, ErrTxnEnded)
 	}
 	p.mu.Unlock()
 	return p.write(ctx, func() int64 {
@@ -72,7 +73,7 @@ func (p *memPartition) AppendMarker(ctx context.Context, m record.Marker) error 
 	p.mu.Unlock()
 	switch {
 	case m.ProducerEpoch < known:
-		return fmt.Errorf("%w: %w", ErrNotWritten, ErrProducerFenced)
+		return fmt.Errorf("%w: %w", led.ErrNotWritten, ErrProducerFenced)
 	case !open && m.ProducerEpoch == known:
 		return nil
 	}
@@ -106,7 +107,7 @@ func (p *memPartition) write(ctx context.Context, add func() int64) (int64, erro
 	defer p.mu.Unlock()
 	p.appends++
 	if p.leader != testNode || !p.serving {
-		return 0, fmt.Errorf("append: %w", ErrNotLeader)
+		return 0, fmt.Errorf("append: %w", led.ErrNotLeader)
 	}
 	if p.appendErr != nil && !p.appendBut {
 		return 0, p.appendErr

@@ -1,26 +1,19 @@
 package group
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/weir-analytics/weir/broker/led"
+)
 
 var (
-	// ErrNotWritten is what Partition.Append returns when the records are certainly not in the log and the same call may
-	// succeed later: the queue is full, the partition is not ready or refuses writes.
-	ErrNotWritten = errors.New("not written")
-	// ErrNotLeader is what Partition.Append returns when the records are certainly not in the log because another node leads.
-	ErrNotLeader = errors.New("not written: this node does not lead the partition")
-	// ErrTooLarge is what Partition.Append returns when the records are certainly not in the log and never will be, because
-	// the batch is larger than the partition takes.
-	ErrTooLarge = errors.New("not written: batch too large")
-	// ErrTxnEnded is what Partition.AppendInTxn returns, together with ErrNotWritten, when the transaction has ended.
+	// ErrTxnEnded is what Partition.AppendInTxn returns, together with led.ErrNotWritten, when the transaction has ended.
 	ErrTxnEnded = errors.New("the transaction has ended")
-	// ErrProducerFenced is what Partition.AppendInTxn and AppendMarker return, together with ErrNotWritten, when the partition
+	// ErrProducerFenced is what Partition.AppendInTxn and AppendMarker return, together with led.ErrNotWritten, when the partition
 	// knows a newer epoch of the producer.
 	ErrProducerFenced = errors.New("a newer producer has replaced this one")
 	// ErrInvalidConfig is returned by New.
 	ErrInvalidConfig = errors.New("invalid configuration of the group coordinator")
-
-	// errUnloaded ends what waits for a shard that has been given up.
-	errUnloaded = errors.New("partition is no longer coordinated here")
 )
 
 // Error codes of the protocol, as far as group requests are answered with them.
@@ -52,27 +45,12 @@ const (
 	codeUnknownTopicID            int16 = 100
 )
 
-// storeCode is the answer to a member whose change could not be stored. Each code makes a client look for the coordinator
-// and try again; none claims that the change was not made, because the outcome may be unknown.
-func storeCode(err error) int16 {
-	switch {
-	case err == nil:
-		return codeNone
-	case errors.Is(err, ErrNotLeader), errors.Is(err, errUnloaded):
-		return codeNotCoordinator
-	case errors.Is(err, ErrTooLarge):
-		return codeUnknownServerError
-	default:
-		return codeCoordinatorNotAvailable
-	}
-}
-
 // commitCode is the answer to an offset commit that could not be stored.
 func commitCode(err error) int16 {
-	if errors.Is(err, ErrTooLarge) {
+	if errors.Is(err, led.ErrTooLarge) {
 		return codeInvalidCommitOffsetSize
 	}
-	return storeCode(err)
+	return led.StoreCode(err)
 }
 
 // txnCommitCode is the answer to an offset commit in a transaction that could not be stored.

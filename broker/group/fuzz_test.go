@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-analytics/weir/broker/led"
 	"github.com/weir-analytics/weir/broker/record"
 )
 
@@ -138,7 +139,7 @@ func FuzzGroupKeepsItsInvariants(f *testing.F) {
 			case 5:
 				j.finish(now, nil)
 			case 6:
-				j.finish(now, ErrNotWritten)
+				j.finish(now, led.ErrNotWritten)
 			case 7, 8:
 				now = now.Add(time.Duration(op>>4) * time.Second)
 				g.tick(now)

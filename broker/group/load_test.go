@@ -248,7 +248,7 @@ func TestAssignmentThatCanNotBeStoredIsNotGivenOut(t *testing.T) {
 		if leader == b {
 			follower = a
 		}
-		n.part.set(func() { n.part.appendErr = ErrNotWritten })
+		n.part.set(func() { n.part.appendErr = led.ErrNotWritten })
 		sf := n.syncLater(follower, 1, nil)
 		synctest.Wait()
 		sl := n.syncLater(leader, 1, map[string]string{a: "x", b: "y"})

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weir-analytics/weir/broker/led"
 )
 
 func TestConsumerOutsideTheGroupProtocolCommits(t *testing.T) {
@@ -96,8 +98,8 @@ func TestRefusedWriteIsAnsweredAsNotCommitted(t *testing.T) {
 		n := start(t, newMemTopic(1))
 		n.commit("", -1, "hits", 0, 1)
 		for err, want := range map[error]int16{
-			ErrNotWritten:                 codeCoordinatorNotAvailable,
-			fmt.Errorf("%w", ErrTooLarge): codeInvalidCommitOffsetSize,
+			led.ErrNotWritten:                 codeCoordinatorNotAvailable,
+			fmt.Errorf("%w", led.ErrTooLarge): codeInvalidCommitOffsetSize,
 		} {
 			n.part.set(func() { n.part.appendErr = err })
 			if code := n.commit("", -1, "hits", 0, 2); code != want {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weir-analytics/weir/broker/led"
 )
 
 // Members come, go, die and commit while writes fail, outcomes are unknown, leadership moves and the node restarts. Whatever
@@ -93,7 +95,7 @@ func (s *sim) current() *node {
 func (s *sim) fault(rng *rand.Rand, mt *memTopic, change func(*Config)) {
 	switch rng.IntN(6) {
 	case 0:
-		s.part.set(func() { s.part.appendErr, s.part.appendBut = ErrNotWritten, false })
+		s.part.set(func() { s.part.appendErr, s.part.appendBut = led.ErrNotWritten, false })
 	case 1:
 		s.part.set(func() { s.part.appendErr, s.part.appendBut = errors.New("unknown"), rng.IntN(2) == 0 })
 	case 2:

@@ -1,6 +1,10 @@
 package group
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-analytics/weir/broker/led"
+)
 
 // replaceStatic lets a restarted static member take the place of its former self under another member id. In a stable group
 // nobody else notices: the member keeps its assignment, as long as its protocols don't change the group's choice.
@@ -53,7 +57,7 @@ func (g *group) storeReplaced(now time.Time, m *member, before member, oldLeader
 			g.rename(m, before.id)
 			m.protocols, m.clientID, m.clientHost = before.protocols, before.clientID, before.clientHost
 			m.sessionTimeout, m.rebalanceTimeout = before.sessionTimeout, before.rebalanceTimeout
-			w.answer(failedJoin(storeCode(err), ""))
+			w.answer(failedJoin(led.StoreCode(err), ""))
 		default:
 			g.stored = true
 			m.touch(now)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weir-analytics/weir/broker/led"
 )
 
 func TestRestartedStaticMemberKeepsItsAssignmentWithoutRebalance(t *testing.T) {
@@ -183,7 +185,7 @@ func TestStaticMemberIsNotReplacedWhenThatCanNotBeStored(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := start(t, newMemTopic(1))
 		ids, gen := n.stable(static(joinReq(""), "a"))
-		n.part.set(func() { n.part.appendErr = ErrNotWritten })
+		n.part.set(func() { n.part.appendErr = led.ErrNotWritten })
 		if got := <-n.joinLater(static(joinReq(""), "a")); got.ErrorCode != codeCoordinatorNotAvailable {
 			t.Errorf("JoinGroup: code %d, want COORDINATOR_NOT_AVAILABLE", got.ErrorCode)
 		}
@@ -260,13 +262,13 @@ func TestErrorCodesOfFailedWrites(t *testing.T) {
 		store, offer int16
 	}{
 		{nil, codeNone, codeNone},
-		{ErrNotLeader, codeNotCoordinator, codeNotCoordinator},
-		{ErrNotWritten, codeCoordinatorNotAvailable, codeCoordinatorNotAvailable},
-		{ErrTooLarge, codeUnknownServerError, codeInvalidCommitOffsetSize},
+		{led.ErrNotLeader, codeNotCoordinator, codeNotCoordinator},
+		{led.ErrNotWritten, codeCoordinatorNotAvailable, codeCoordinatorNotAvailable},
+		{led.ErrTooLarge, codeUnknownServerError, codeInvalidCommitOffsetSize},
 		{errors.New("outcome unknown"), codeCoordinatorNotAvailable, codeCoordinatorNotAvailable},
 	} {
-		if got := storeCode(tc.err); got != tc.store {
-			t.Errorf("storeCode(%v) = %d, want %d", tc.err, got, tc.store)
+		if got := led.StoreCode(tc.err); got != tc.store {
+			t.Errorf("led.StoreCode(%v) = %d, want %d", tc.err, got, tc.store)
 		}
 		if got := commitCode(tc.err); got != tc.offer {
 			t.Errorf("commitCode(%v) = %d, want %d", tc.err, got, tc.offer)

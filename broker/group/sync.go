@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/weir-analytics/weir/broker/led"
 )
 
 // syncRequest is a SyncGroup after its fields were checked.
@@ -96,8 +98,8 @@ func (g *group) storeAssignment(now time.Time, assignments map[string][]byte) {
 		}
 		if err != nil {
 			g.env.log.Warn("assignment was not stored, the group rebalances", "group", g.id, "generation", g.generation, "err", err)
-			g.failSyncs(now, storeCode(err))
-			if errors.Is(err, errUnloaded) {
+			g.failSyncs(now, led.StoreCode(err))
+			if errors.Is(err, led.ErrUnloaded) {
 				return // the group is about to be thrown away
 			}
 			g.prepare(now, "assignment was not stored")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/led"
 	"github.com/weir-analytics/weir/broker/record"
 )
 
@@ -114,23 +115,23 @@ func (c *Coordinator) commitInTxn(ctx context.Context, req *kmsg.TxnOffsetCommit
 }
 
 // WriteMarker ends a producer's transaction in a partition of the offsets topic and returns once that is committed and the
-// offsets in it count, or never will. ErrNotWritten and ErrNotLeader mean that the marker is certainly not written; trying again
+// offsets in it count, or never will. led.ErrNotWritten and led.ErrNotLeader mean that the marker is certainly not written; trying again
 // is right after any other error too.
 func (c *Coordinator) WriteMarker(ctx context.Context, partition int32, m record.Marker) error {
 	s, code := c.shards.At(ctx, partition)
 	switch code {
 	case codeNone:
 	case codeNotCoordinator:
-		return fmt.Errorf("marker for partition %d of %s: %w", partition, OffsetsTopic, ErrNotLeader)
+		return fmt.Errorf("marker for partition %d of %s: %w", partition, OffsetsTopic, led.ErrNotLeader)
 	default:
-		return fmt.Errorf("marker for partition %d of %s, which is not loaded: %w", partition, OffsetsTopic, ErrNotWritten)
+		return fmt.Errorf("marker for partition %d of %s, which is not loaded: %w", partition, OffsetsTopic, led.ErrNotWritten)
 	}
 	w := newWaiter[error]()
 	ok := s.do(func(time.Time) { s.writeMarker(m, w.answer) })
 	err, answered := await(ctx, ok, w)
 	switch {
 	case !ok:
-		return errors.Join(ErrNotLeader, errUnloaded)
+		return errors.Join(led.ErrNotLeader, led.ErrUnloaded)
 	case !answered:
 		return context.Cause(ctx)
 	}

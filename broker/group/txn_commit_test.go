@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/led"
 	"github.com/weir-analytics/weir/broker/record"
 )
 
@@ -170,14 +171,14 @@ func TestStagedOffsetsAreNotExpired(t *testing.T) {
 func TestMarkersForWhatIsNotCoordinatedHere(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := start(t, newMemTopic(1))
-		n.part.set(func() { n.part.appendErr = ErrNotWritten })
+		n.part.set(func() { n.part.appendErr = led.ErrNotWritten })
 		n.part.set(func() { n.part.epochs[testProducer], n.part.open[testProducer] = 0, true })
 		m := record.Marker{ProducerID: testProducer, Commit: true}
-		if err := n.WriteMarker(t.Context(), 0, m); !errors.Is(err, ErrNotWritten) {
+		if err := n.WriteMarker(t.Context(), 0, m); !errors.Is(err, led.ErrNotWritten) {
 			t.Errorf("marker while nothing can be written: %v", err)
 		}
 		n.part.set(func() { n.part.appendErr, n.part.serving = nil, false })
-		if err := n.WriteMarker(t.Context(), 0, m); !errors.Is(err, ErrNotLeader) {
+		if err := n.WriteMarker(t.Context(), 0, m); !errors.Is(err, led.ErrNotLeader) {
 			t.Errorf("marker on a node that does not lead: %v", err)
 		}
 	})

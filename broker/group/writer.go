@@ -61,7 +61,7 @@ func (s *shard) writeMarker(m record.Marker, done func(err error)) {
 
 func (s *shard) enqueue(w pendingWrite) {
 	if s.stage != led.Loaded {
-		w.done(s.env.cfg.Now(), errUnloaded)
+		w.done(s.env.cfg.Now(), led.ErrUnloaded)
 		return
 	}
 	for _, r := range w.recs {
@@ -135,14 +135,14 @@ func (s *shard) take() []pendingWrite {
 func (s *shard) finish(batch []pendingWrite, base, count int64, err error) {
 	// The records are in the log or not whatever Leader says, but only in this epoch is the memory known to match the log.
 	if err == nil && !s.Current() {
-		err = errUnloaded
+		err = led.ErrUnloaded
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.noteIdle()
 	s.writing = false
 	if s.stage == led.Unloaded {
-		err = errUnloaded
+		err = led.ErrUnloaded
 	}
 	result := "ok"
 	if err != nil {
@@ -165,7 +165,7 @@ func (s *shard) finish(batch []pendingWrite, base, count int64, err error) {
 		// Records that memory does not know: an earlier write of unknown outcome, or another writer.
 		s.log.Warn("offsets topic holds records of somebody else, loading again", "offset", base, "want", s.next)
 		s.unloadLocked()
-	case !errors.Is(err, ErrNotWritten) && !errors.Is(err, ErrTooLarge):
+	case !errors.Is(err, led.ErrNotWritten) && !errors.Is(err, led.ErrTooLarge):
 		s.unloadLocked()
 	}
 }

@@ -1,6 +1,10 @@
 package txn
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-analytics/weir/broker/led"
+)
 
 // initRequest asks for a producer id and epoch under a transactional id.
 type initRequest struct {
@@ -45,7 +49,7 @@ func (t *txn) initProducer(now time.Time, r initRequest, done func(answer)) (aga
 	next.state, next.timeoutMs, next.partitions, next.startedMs = empty, r.timeoutMs, nil, noTime
 	t.write(now, next, func(_ time.Time, err error) {
 		if err != nil {
-			done(failed(storeCode(err)))
+			done(failed(led.StoreCode(err)))
 			return
 		}
 		done(answer{codeNone, next.producer})
@@ -136,7 +140,7 @@ func (t *txn) add(now time.Time, p producer, version int16, tps []topicPartition
 			t.begunOn, t.retryAt = conn, time.Time{}
 			t.env.metrics.begun.Inc()
 		}
-		done(answer{storeCode(err), p})
+		done(answer{led.StoreCode(err), p})
 	})
 	return nil
 }

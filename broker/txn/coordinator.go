@@ -17,7 +17,7 @@ const (
 // Partition is one partition of the state topic on this node. All methods may be called at any time, also at once.
 type Partition interface {
 	// Append writes the records as one batch and returns the offset of the first when the batch is committed and durable. The
-	// records are the caller's again when it returns. Errors that are none of ErrNotWritten, ErrNotLeader and ErrTooLarge mean
+	// records are the caller's again when it returns. Errors that are none of led.ErrNotWritten, led.ErrNotLeader and led.ErrTooLarge mean
 	// that the records may or may not be in the log, now or later. There is one call at a time.
 	Append(ctx context.Context, recs []record.Record) (base int64, err error)
 	led.Log

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/led"
 	"github.com/weir-analytics/weir/broker/record"
 )
 
@@ -48,7 +49,7 @@ func (p *memPartition) Append(ctx context.Context, recs []record.Record) (int64,
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.leader != testNode || !p.serving {
-		return 0, fmt.Errorf("append: %w", ErrNotLeader)
+		return 0, fmt.Errorf("append: %w", led.ErrNotLeader)
 	}
 	if p.appendErr != nil && !p.appendBut {
 		return 0, p.appendErr

@@ -1,6 +1,10 @@
 package txn
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-analytics/weir/broker/led"
+)
 
 // endRequest asks for the end of a transaction.
 type endRequest struct {
@@ -124,7 +128,7 @@ func (t *txn) endAndRaise(now time.Time, r endRequest, done func(answer)) {
 func (t *txn) finishBy(now time.Time, next metadata, r endRequest, ok func() answer, done func(answer)) {
 	t.prepare(now, next, func(_ time.Time, err error) {
 		if err != nil {
-			done(failed(storeCode(err)))
+			done(failed(led.StoreCode(err)))
 			return
 		}
 		outcome := "abort"

@@ -3,14 +3,6 @@ package txn
 import "errors"
 
 var (
-	// ErrNotWritten is what Partition.Append returns when the records are certainly not in the log and the same call may
-	// succeed later: the queue is full, the partition is not ready or refuses writes.
-	ErrNotWritten = errors.New("not written")
-	// ErrNotLeader is what Partition.Append returns when the records are certainly not in the log because another node leads.
-	ErrNotLeader = errors.New("not written: this node does not lead the partition")
-	// ErrTooLarge is what Partition.Append returns when the records are certainly not in the log and never will be, because
-	// the batch is larger than the partition takes.
-	ErrTooLarge = errors.New("not written: batch too large")
 	// ErrInvalidConfig is returned by New.
 	ErrInvalidConfig = errors.New("invalid configuration of the transaction coordinator")
 
@@ -22,9 +14,6 @@ var (
 	// ErrNewerCoordinator is what Markers.Write returns when the partition has a marker of a later coordinator: this one
 	// leads no longer.
 	ErrNewerCoordinator = errors.New("the partition knows a newer transaction coordinator")
-
-	// errUnloaded ends what waits for a shard that has been given up.
-	errUnloaded = errors.New("partition is no longer coordinated here")
 )
 
 // Error codes of the protocol, as far as requests of transactions are answered with them.
@@ -48,18 +37,3 @@ const (
 	codeInvalidRegularExpression  int16 = 128
 	codeUnknownServerError        int16 = -1
 )
-
-// storeCode is the answer when a change could not be stored. Each code makes a client look for the coordinator and try again,
-// and trying again is safe; none claims that the change was not made, because the outcome may be unknown.
-func storeCode(err error) int16 {
-	switch {
-	case err == nil:
-		return codeNone
-	case errors.Is(err, ErrNotLeader), errors.Is(err, errUnloaded):
-		return codeNotCoordinator
-	case errors.Is(err, ErrTooLarge):
-		return codeUnknownServerError
-	default:
-		return codeCoordinatorNotAvailable
-	}
-}

@@ -84,13 +84,13 @@ func (s *shard) unloadLocked() {
 	}
 	s.log.Info("transactions unloaded", "ids", len(s.txns))
 	s.stage = led.Unloaded
-	s.cancel(errUnloaded)
+	s.cancel(led.ErrUnloaded)
 	now := s.env.cfg.Now()
 	queue := s.queue
 	s.queue, s.queuedBytes, s.writing = nil, 0, false
 	s.noteIdle()
 	for _, w := range queue {
-		w.done(now, errUnloaded)
+		w.done(now, led.ErrUnloaded)
 	}
 	for _, t := range s.txns {
 		t.wake()

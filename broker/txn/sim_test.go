@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-analytics/weir/broker/led"
 	"github.com/weir-analytics/weir/broker/record"
 )
 
@@ -64,7 +65,7 @@ func (w *world) settleWrite(ok bool) {
 	}
 	w.pending = nil
 	if !ok {
-		p.done(w.now, ErrNotWritten)
+		p.done(w.now, led.ErrNotWritten)
 		return
 	}
 	w.commit(p)

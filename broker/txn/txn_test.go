@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weir-analytics/weir/broker/led"
 	"github.com/weir-analytics/weir/broker/record"
 )
 
@@ -157,7 +158,7 @@ func TestTransactionThatTakesTooLongIsAborted(t *testing.T) {
 		n := startNew(t)
 		p := n.mustInit()
 		want(t, "add", n.addOne(p, 0), codeNone)
-		n.part.set(func() { n.part.appendErr = ErrNotWritten })
+		n.part.set(func() { n.part.appendErr = led.ErrNotWritten })
 		time.Sleep(61 * time.Second)
 		n.wantState(ongoing)
 		n.part.set(func() { n.part.appendErr = nil })

@@ -19,7 +19,7 @@ type pendingWrite struct {
 // write puts a record into the queue of the writer. It implements journal; the lock is held.
 func (s *shard) write(t *txn, rec record.Record, done func(now time.Time, err error)) {
 	if s.stage != led.Loaded {
-		done(s.env.cfg.Now(), errUnloaded)
+		done(s.env.cfg.Now(), led.ErrUnloaded)
 		return
 	}
 	w := pendingWrite{txn: t, rec: rec, bytes: rec.Size(), done: done}
@@ -70,14 +70,14 @@ func (s *shard) take() []pendingWrite {
 func (s *shard) finishWrite(batch []pendingWrite, base int64, err error) {
 	// The records are in the log or not whatever Leader says, but only in this epoch is the memory known to match the log.
 	if err == nil && !s.Current() {
-		err = errUnloaded
+		err = led.ErrUnloaded
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.noteIdle()
 	s.writing = false
 	if s.stage == led.Unloaded {
-		err = errUnloaded
+		err = led.ErrUnloaded
 	}
 	result := "ok"
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *shard) finishWrite(batch []pendingWrite, base int64, err error) {
 		// Records that memory does not know: an earlier write of unknown outcome, or another writer.
 		s.log.Warn("transaction topic holds records of somebody else, loading again", "offset", base, "want", s.next)
 		s.unloadLocked()
-	case !errors.Is(err, ErrNotWritten) && !errors.Is(err, ErrTooLarge):
+	case !errors.Is(err, led.ErrNotWritten) && !errors.Is(err, led.ErrTooLarge):
 		s.unloadLocked()
 	}
 }
