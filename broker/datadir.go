@@ -225,6 +225,9 @@ func (d *dataDir) unlockHeld() error {
 	return err
 }
 
+// damagedFile is the error of a file that can be read and does not say what it should.
+type damagedFile struct{ error }
+
 func readMarker(fsys vfs.FS, dir string) (marker, error) {
 	var m marker
 	b, err := vfs.ReadFile(fsys, path.Join(dir, MarkerFile), fileLimit)
@@ -232,7 +235,7 @@ func readMarker(fsys vfs.FS, dir string) (marker, error) {
 		return m, err
 	}
 	if err := json.Unmarshal(b, &m); err != nil || m.ID == "" {
-		return m, fmt.Errorf("%s is damaged (%v): restore it from a copy", path.Join(dir, MarkerFile), err)
+		return m, damagedFile{fmt.Errorf("%s is damaged (%v): restore it from a copy", path.Join(dir, MarkerFile), err)}
 	}
 	if m.Version != dirsVersion {
 		return m, fmt.Errorf("%s has version %d, this weir reads version %d: start a newer weir", path.Join(dir, MarkerFile), m.Version, dirsVersion)
@@ -249,7 +252,7 @@ func readKnown(fsys vfs.FS, dir string) (k knownDirs, err error) {
 		return k, fmt.Errorf("read which data directories there are: %w", err)
 	}
 	if err := json.Unmarshal(b, &k); err != nil || k.Version != dirsVersion {
-		return k, fmt.Errorf("%s can't be read (version %d, %v): delete it once all data directories are mounted; it is made anew", path.Join(dir, knownFile), k.Version, err)
+		return k, damagedFile{fmt.Errorf("%s can't be read (version %d, %v): delete it once all data directories are mounted; it is made anew", path.Join(dir, knownFile), k.Version, err)}
 	}
 	return k, nil
 }

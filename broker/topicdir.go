@@ -20,12 +20,24 @@ const (
 	deletedSuffix = ".deleted"
 )
 
+// topicDoc is the contents of topic.json.
+type topicDoc struct {
+	Name       string `json:"name"`
+	Partitions int32  `json:"partitions"`
+}
+
+// readTopicFile reads topic.json in the directory of a topic.
+func readTopicFile(dir string) (doc topicDoc, err error) {
+	b, err := vfs.ReadFile(vfs.ReadOnly{}, path.Join(dir, topicFile), fileLimit)
+	if err == nil {
+		err = json.Unmarshal(b, &doc)
+	}
+	return doc, err
+}
+
 // nameTopic writes topic.json, by which tools that read the files of a stopped node know whose partitions they are.
 func (d *dataDir) nameTopic(t state.Topic) error {
-	text, err := json.Marshal(struct {
-		Name       string `json:"name"`
-		Partitions int32  `json:"partitions"`
-	}{t.Name, t.Partitions})
+	text, err := json.Marshal(topicDoc{t.Name, t.Partitions})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,27 +24,32 @@ import (
 
 func verifyCommand() *cobra.Command {
 	v := &verification{}
-	var data string
+	var data []string
 	c := &cobra.Command{
-		Use: "verify [DIRECTORY]", Short: "Read everything in a data directory through and say what is damaged",
-		Long: `Read everything in a data directory through: checksums of all record batches, side indexes against the log, offsets, terms, producers and
+		Use: "verify [DIRECTORY...]", Short: "Read everything in the data directories of a node through and say what is damaged",
+		Long: `Read everything in the data directories of a node through: checksums of all record batches, side indexes against the log, offsets, terms, producers and
 open transactions in checkpoints against a replay of the log, the index of aborted transactions, votes, the controller's store and the table
 of counts. Nothing is written. Each finding is one line: which file, at which byte, and what to do.
+
+Of a node with several directories name the first, which has identity.json; the others are found through it, unless they lie elsewhere than at
+the last start and are named too.
 
 The node should be stopped. Of a running one the partitions are read, and what is told was found in each of three looks; the controller's
 store, the sessions and the table of counts are locked by the node and left out.
 
 The exit code is 0 when everything is whole, 1 when something is damaged, and 2 when something could not be looked at.`,
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				data = args[0]
+			if len(args) > 0 {
+				data = args
+			}
+			if len(data) == 0 {
+				return usagef("--data: it is empty, want a directory")
 			}
 			v.out, v.errOut = c.OutOrStdout(), c.ErrOrStderr()
-			return v.run(data)
+			return v.run(data[0], data[1:])
 		},
 	}
-	c.Flags().StringVar(&data, "data", defaultData, "data `directory` to verify")
+	c.Flags().StringSliceVar(&data, "data", []string{defaultData}, "data `directory` to verify, the first one if the node has several")
 	c.Flags().BoolVar(&v.json, "json", false, "print findings and the summary as JSON, one document a line")
 	c.Flags().BoolVar(&v.quiet, "quiet", false, "print no progress")
 	return c
@@ -65,13 +71,17 @@ type verification struct {
 	sum    verified
 	shown  time.Time // of the last line of progress
 	read   int64
+	owner  string // server id of the node, when known
 	topics map[string]state.Topic
 	unseen []error
+	// partial says that a data directory of the node was left out.
+	partial bool
 }
 
 // verified is the last line of weir verify.
 type verified struct {
 	Data       string   `json:"data"`
+	More       []string `json:"more_data,omitempty"` // further directories that were read
 	Running    bool     `json:"running"`
 	Partitions int      `json:"partitions"`
 	Bytes      int64    `json:"bytes"` // of records
@@ -80,8 +90,11 @@ type verified struct {
 	NotLooked  []string `json:"not_looked_at,omitempty"`
 }
 
-func (v *verification) run(data string) error {
+func (v *verification) run(data string, more []string) error {
 	v.sum.Data = data
+	if _, err := os.Stat(filepath.Join(data, broker.MarkerFile)); err == nil {
+		return couldNotLook{fmt.Errorf("%s is a further directory of a node; name the one with identity.json first", data)}
+	}
 	if _, err := os.Stat(filepath.Join(data, "identity.json")); err != nil {
 		if _, topics := os.Stat(filepath.Join(data, "topics")); topics != nil {
 			return couldNotLook{fmt.Errorf("%s is no data directory of weir: it has no identity.json; name another one", data)}
@@ -97,7 +110,9 @@ func (v *verification) run(data string) error {
 	if !running {
 		v.closedFiles(data)
 	}
-	v.partitions(data)
+	dirs, release := v.directories(data, more)
+	defer release()
+	v.partitions(dirs)
 	if v.sum.Running {
 		v.found(finding.Finding{Note: true, File: data, Offset: -1, What: "a node is running here: the controller's store, sessions and the table of counts were left out", Do: "stop it to have them looked at"})
 	}
@@ -125,7 +140,9 @@ func holdDir(data string) (release func(), running bool, err error) {
 
 // closedFiles looks at what only one process can have open.
 func (v *verification) closedFiles(data string) {
-	switch agreed, err := raftfsm.Inspect(data, v.found, nil); {
+	agreed, owner, err := raftfsm.Inspect(data, v.found)
+	v.owner = owner
+	switch {
 	case err == nil:
 		v.topics = agreed.Topics
 	case !errors.Is(err, fs.ErrNotExist):
@@ -146,7 +163,37 @@ func (v *verification) closedFiles(data string) {
 	}
 }
 
-func (v *verification) partitions(data string) {
+// directories lists those with partitions, each held as the first one is.
+func (v *verification) directories(data string, more []string) (dirs []string, release func()) {
+	all, err := broker.FindDirs(data, more, v.owner, v.found)
+	if err != nil {
+		v.notLooked(err)
+	}
+	v.partial = err != nil
+	dirs = []string{data}
+	var held []func()
+	for _, dir := range all[1:] {
+		free, running, err := holdDir(dir)
+		if err == nil && running && !v.sum.Running {
+			free()
+			err = fmt.Errorf("data directory %s: another process uses it, and not %s: stop that one", dir, data)
+		}
+		if err != nil {
+			v.notLooked(err)
+			v.partial = true
+			continue
+		}
+		held, dirs = append(held, free), append(dirs, dir)
+	}
+	v.sum.More = dirs[1:]
+	return dirs, func() {
+		for _, free := range held {
+			free()
+		}
+	}
+}
+
+func (v *verification) partitions(dirs []string) {
 	v.shown = time.Now()
 	at, total := 0, 0
 	show := func() {
@@ -157,8 +204,8 @@ func (v *verification) partitions(data string) {
 	}
 	var err error
 	v.sum.Partitions, v.sum.Bytes, err = broker.Inspect(broker.Inspection{
-		DataDir: data, Live: v.sum.Running, Topics: v.topics, Found: v.found,
-		Begin:    func(done, of int, _ broker.Stored) { at, total = done, of; show() },
+		Dirs: dirs, Partial: v.partial, Live: v.sum.Running, Topics: v.topics, Found: v.found,
+		Begin:    func(done, of int) { at, total = done, of; show() },
 		Progress: func(n int64) { v.read += n; show() },
 	})
 	if err != nil {
@@ -203,7 +250,7 @@ func (v *verification) finish() error {
 		case len(v.unseen) > 0:
 			word = "not everything could be looked at"
 		}
-		fmt.Fprintf(v.out, "%s: %d partitions, %d bytes of records: %s\n", v.sum.Data, v.sum.Partitions, v.sum.Bytes, word)
+		fmt.Fprintf(v.out, "%s: %d partitions, %d bytes of records: %s\n", strings.Join(append([]string{v.sum.Data}, v.sum.More...), ", "), v.sum.Partitions, v.sum.Bytes, word)
 	}
 	if v.sum.Damage > 0 {
 		return errors.Join(append(v.unseen, errDamaged)...)

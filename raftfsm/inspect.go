@@ -21,33 +21,32 @@ import (
 	"github.com/weir-analytics/weir/raftfsm/state"
 )
 
-// Entry is one entry of the controller's log.
-type Entry struct {
-	raft.Log
-	Command command.Command // nil for entries of raft itself
-}
-
 // Inspect reads the controller's files in a data directory through without changing anything, and returns the state that follows from
-// them: the newest snapshot with its checksum, and every entry behind it, which must be there, in order, and apply. visit, unless nil, is
-// given the entries of the log. An error means that the files could not be looked at: ErrLocked while a node has them open.
-func Inspect(dataDir string, found finding.Sink, visit func(Entry)) (*state.State, error) {
-	in := &inspector{found: found, visit: visit, state: state.New()}
+// them: the newest snapshot with its checksum, and every entry behind it, which must be there, in order, and apply. serverID is whose
+// directory it is, empty when that can't be read. An error means that the files could not be looked at: ErrLocked while a node has them open.
+func Inspect(dataDir string, found finding.Sink) (agreed *state.State, serverID string, err error) {
+	in := &inspector{found: found, state: state.New()}
 	id, err := in.identity(filepath.Join(dataDir, identityFile))
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
+	err = in.controller(dataDir, id)
+	return in.state, id.ServerID, err
+}
+
+func (in *inspector) controller(dataDir string, id identity) error {
 	dir := filepath.Join(dataDir, "controller")
 	if err := in.snapshots(filepath.Join(dir, "snapshots")); err != nil {
-		return nil, err
+		return err
 	}
 	path := filepath.Join(dir, "raft.db")
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if id.Formed {
 			in.tell(path, "the file is missing")
 		}
-		return in.state, nil
+		return nil
 	}
-	err = boltfile.Check(path)
+	err := boltfile.Check(path)
 	if err == nil {
 		err = boltfile.Guard(func() error { return in.log(path) })
 	}
@@ -56,17 +55,16 @@ func Inspect(dataDir string, found finding.Sink, visit func(Entry)) (*state.Stat
 	}
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, fmt.Errorf("%w (%s is locked)", ErrLocked, path)
+		return fmt.Errorf("%w (%s is locked)", ErrLocked, path)
 	case errors.Is(err, boltfile.ErrDamaged), errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
 		in.tell(path, "%v", err)
-		return in.state, nil
+		return nil
 	}
-	return in.state, err
+	return err
 }
 
 type inspector struct {
 	found   finding.Sink
-	visit   func(Entry)
 	state   *state.State
 	servers raft.Configuration // newest in snapshot or log
 	index   uint64             // of the last entry in state
@@ -187,29 +185,21 @@ func (in *inspector) log(path string) error {
 }
 
 func (in *inspector) entry(path string, l raft.Log) {
-	e := Entry{Log: l}
 	if l.Type == raft.LogConfiguration && l.Index > in.index {
 		in.servers = raft.DecodeConfiguration(l.Data)
 	}
-	if l.Type == raft.LogCommand {
-		cmd, at, err := command.Parse(l.Data)
-		if err != nil {
-			in.tell(path, "entry %d: %v", l.Index, err)
-			in.stop = true
-			return
-		}
-		e.Command = cmd
-		if l.Index > in.index && !in.stop {
-			next, _, err := in.state.Apply(cmd, at)
-			if errors.Is(err, command.ErrUnsupported) {
-				in.tell(path, "entry %d: %v", l.Index, err)
-				in.stop = true
-			} else {
-				in.state = next
-			}
+	if l.Type != raft.LogCommand {
+		return
+	}
+	cmd, at, err := command.Parse(l.Data)
+	if err == nil && l.Index > in.index && !in.stop {
+		var next *state.State
+		if next, _, err = in.state.Apply(cmd, at); !errors.Is(err, command.ErrUnsupported) {
+			in.state, err = next, nil // the cluster refused it too
 		}
 	}
-	if in.visit != nil {
-		in.visit(e)
+	if err != nil {
+		in.tell(path, "entry %d: %v", l.Index, err)
+		in.stop = true
 	}
 }
