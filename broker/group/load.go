@@ -150,13 +150,14 @@ func (s *shard) install(img *image, next int64, took time.Duration) {
 		return
 	}
 	now := s.env.cfg.Now()
-	s.stage, s.next, s.expireAt = led.Loaded, next, now.Add(s.env.cfg.ExpiryEvery)
+	s.stage, s.next = led.Loaded, next
+	s.alarm.Expire(now)
 	for id, gi := range img.groups {
 		g := newGroup(id, s.env, s, now)
 		gi.fill(g, now)
 		if !g.disposable() {
 			s.groups[id] = g
-			s.wakeBy(g.due())
+			s.alarm.WakeBy(g.due())
 			for producer := range g.staged {
 				s.note(producer, g)
 			}

@@ -61,7 +61,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 			byPhase[g.state]++
 			members += len(g.members)
 		}
-		queued += s.queuedBytes
+		queued += s.queue.Bytes()
 		s.mu.Unlock()
 	}
 	gauge := func(d *prometheus.Desc, v int, labels ...string) {

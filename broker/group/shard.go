@@ -17,8 +17,6 @@ type shard struct {
 	env       *env
 	log       *slog.Logger
 
-	queued chan struct{} // one token: the queue is not empty
-	poke   chan struct{} // one token: wakeAt has become earlier
 	ctx    context.Context
 	cancel context.CancelCauseFunc // ends ctx and with it Run
 
@@ -27,14 +25,8 @@ type shard struct {
 	groups map[string]*group
 	// staged says which groups have offsets of a producer's open transaction.
 	staged map[int64]map[*group]struct{}
-	// wakeAt is when the groups must be looked at for what is due: a lower bound, never later than the earliest deadline.
-	wakeAt   time.Time
-	expireAt time.Time
-
-	queue       []pendingWrite
-	queuedBytes int
-	writing     bool          // a batch is being appended
-	idle        chan struct{} // when somebody waits: closed when nothing is queued or being appended
+	alarm  led.Alarm
+	queue  led.Queue[pendingWrite]
 	// next is the offset that the next batch gets if nobody else writes to the partition.
 	next int64
 }
@@ -42,7 +34,7 @@ type shard struct {
 func newShard(ctx context.Context, cancel context.CancelCauseFunc, p, epoch int32, part Partition, e *env) *shard {
 	return &shard{
 		partition: p, epoch: epoch, part: part, env: e, log: e.log.With("partition", p, "term", epoch),
-		queued: make(chan struct{}, 1), poke: make(chan struct{}, 1), ctx: ctx, cancel: cancel,
+		ctx: ctx, cancel: cancel, alarm: led.NewAlarm(e.cfg.ExpiryEvery), queue: led.NewQueue[pendingWrite](),
 		groups: map[string]*group{}, staged: map[int64]map[*group]struct{}{},
 	}
 }
@@ -53,8 +45,8 @@ func (s *shard) Run(changed func()) {
 		return
 	}
 	var wg sync.WaitGroup
-	wg.Go(s.writeLoop)
-	wg.Go(s.timeLoop)
+	wg.Go(func() { s.queue.Run(s.ctx, s.take, s.append) })
+	wg.Go(func() { s.alarm.Run(s.ctx, s.tick) })
 	wg.Wait()
 }
 
@@ -85,10 +77,7 @@ func (s *shard) unloadLocked() {
 	s.stage = led.Unloaded
 	s.cancel(led.ErrUnloaded)
 	now := s.env.cfg.Now()
-	queue := s.queue
-	s.queue, s.queuedBytes, s.writing = nil, 0, false
-	s.noteIdle()
-	for _, w := range queue {
+	for _, w := range s.queue.Drop() {
 		w.done(now, led.ErrUnloaded)
 	}
 	for _, g := range s.groups {
@@ -103,20 +92,7 @@ func (s *shard) unloadLocked() {
 func (s *shard) Written() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.idle == nil {
-		s.idle = make(chan struct{})
-	}
-	idle := s.idle
-	s.noteIdle()
-	return idle
-}
-
-// noteIdle tells those who wait for it if nothing is to be written. The lock is held.
-func (s *shard) noteIdle() {
-	if s.idle != nil && !s.writing && len(s.queue) == 0 {
-		close(s.idle)
-		s.idle = nil
-	}
+	return s.queue.Written()
 }
 
 // do runs fn under the lock, with the time, if the shard is loaded. fn must not block.
@@ -151,30 +127,7 @@ func (s *shard) settle(g *group) {
 		}
 		return
 	}
-	s.wakeBy(g.due())
-}
-
-func (s *shard) wakeBy(t time.Time) {
-	if t.IsZero() || (!s.wakeAt.IsZero() && !t.Before(s.wakeAt)) {
-		return
-	}
-	s.wakeAt = t
-	led.Signal(s.poke)
-}
-
-// timeLoop wakes the groups when something is due.
-func (s *shard) timeLoop() {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-s.ctx.Done():
-			return
-		case <-s.poke:
-		case <-timer.C:
-		}
-		timer.Reset(s.tick())
-	}
+	s.alarm.WakeBy(g.due())
 }
 
 // tick does what is due in all groups and returns the time until the next call.
@@ -182,12 +135,7 @@ func (s *shard) tick() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.env.cfg.Now()
-	expire := !now.Before(s.expireAt)
-	if expire {
-		s.expireAt = now.Add(s.env.cfg.ExpiryEvery)
-	}
-	if expire || (!s.wakeAt.IsZero() && !now.Before(s.wakeAt)) {
-		s.wakeAt = time.Time{}
+	return s.alarm.Tick(now, func(expire bool) {
 		for _, g := range s.groups {
 			g.tick(now)
 			if expire {
@@ -195,10 +143,5 @@ func (s *shard) tick() time.Duration {
 			}
 			s.settle(g)
 		}
-	}
-	next := s.expireAt
-	if !s.wakeAt.IsZero() && s.wakeAt.Before(next) {
-		next = s.wakeAt
-	}
-	return max(next.Sub(now), 0)
+	})
 }

@@ -15,12 +15,8 @@ type pendingWrite struct {
 	recs   []record.Record
 	in     *Transaction   // nil outside of transactions
 	marker *record.Marker // instead of records
-	bytes  int
 	done   func(now time.Time, err error)
 }
-
-// alone says that the write can't be joined with others into one batch.
-func (w *pendingWrite) alone() bool { return w.in != nil || w.marker != nil }
 
 // write puts records into the queue of the writer. It implements journal; the lock is held.
 func (s *shard) write(g *group, recs []record.Record, done func(now time.Time, err error)) {
@@ -64,34 +60,24 @@ func (s *shard) enqueue(w pendingWrite) {
 		w.done(s.env.cfg.Now(), led.ErrUnloaded)
 		return
 	}
+	bytes := 0
 	for _, r := range w.recs {
-		w.bytes += r.Size()
+		bytes += r.Size()
 	}
-	s.queue = append(s.queue, w)
-	s.queuedBytes += w.bytes
-	led.Signal(s.queued)
+	s.queue.Add(w, bytes, w.in != nil || w.marker != nil)
 }
 
 // crowded says that the queue has no room for requests that can be refused. The lock is held.
-func (s *shard) crowded() bool { return s.queuedBytes >= s.env.cfg.QueueBytes }
+func (s *shard) crowded() bool { return s.queue.Bytes() >= s.env.cfg.QueueBytes }
 
-// writeLoop appends what is queued, one batch at a time; what comes meanwhile goes into the next one.
-func (s *shard) writeLoop() {
-	for {
-		select {
-		case <-s.ctx.Done():
-			return
-		case <-s.queued:
-		}
-		for batch := s.take(); len(batch) > 0; batch = s.take() {
-			base, count, err := s.append(s.ctx, batch)
-			s.finish(batch, base, count, err)
-		}
-	}
+// append writes what take returned.
+func (s *shard) append(batch []pendingWrite) {
+	base, count, err := s.appendTo(s.ctx, batch)
+	s.finish(batch, base, count, err)
 }
 
-// append writes what take returned and says where it is and how many offsets it took.
-func (s *shard) append(ctx context.Context, batch []pendingWrite) (base, count int64, err error) {
+// appendTo writes into the partition and says where that is and how many offsets it took.
+func (s *shard) appendTo(ctx context.Context, batch []pendingWrite) (base, count int64, err error) {
 	first := &batch[0]
 	if first.marker != nil {
 		err = s.part.AppendMarker(ctx, *first.marker)
@@ -116,19 +102,7 @@ func (s *shard) append(ctx context.Context, batch []pendingWrite) (base, count i
 func (s *shard) take() []pendingWrite {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, bytes := 0, 0
-	for n < len(s.queue) && (n == 0 || bytes+s.queue[n].bytes <= s.env.cfg.BatchBytes) {
-		if n > 0 && (s.queue[0].alone() || s.queue[n].alone()) {
-			break
-		}
-		bytes += s.queue[n].bytes
-		n++
-	}
-	batch := s.queue[:n:n]
-	s.queue = s.queue[n:]
-	s.queuedBytes -= bytes
-	s.writing = n > 0
-	return batch
+	return s.queue.Take(s.env.cfg.BatchBytes)
 }
 
 // finish tells the groups what became of their writes.
@@ -139,8 +113,7 @@ func (s *shard) finish(batch []pendingWrite, base, count int64, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer s.noteIdle()
-	s.writing = false
+	defer s.queue.Settled()
 	if s.stage == led.Unloaded {
 		err = led.ErrUnloaded
 	}

@@ -4,5 +4,7 @@
 // is dropped for ever when the epoch ends or when it gives itself up; then another one takes its place. What a shard holds and how it is
 // read and written is its owner's business (broker/group, broker/txn).
 //
+// Queue and Alarm are the parts of a shard that do not depend on what it holds: what it has yet to write, and when it must look at what is due.
+//
 // Start reading at Set.Run, then Set.At, which every request goes through.
 package led

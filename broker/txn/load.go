@@ -85,7 +85,8 @@ func (s *shard) install(img *image, next int64, took time.Duration) {
 		return
 	}
 	now := s.env.cfg.Now()
-	s.stage, s.next, s.expireAt = led.Loaded, next, now.Add(s.env.cfg.ExpiryEvery)
+	s.stage, s.next = led.Loaded, next
+	s.alarm.Expire(now)
 	unfinished := 0
 	for id, m := range img.txns {
 		if m.state == dead {
@@ -94,7 +95,7 @@ func (s *shard) install(img *image, next int64, took time.Duration) {
 		t := newTxn(id, s.env, s)
 		t.meta, t.stored = m, true
 		s.txns[id] = t
-		s.wakeBy(t.due())
+		s.alarm.WakeBy(t.due())
 		if m.state.prepared() {
 			unfinished++
 			s.finish(t)

@@ -66,7 +66,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		for _, t := range s.txns {
 			byState[t.meta.state]++
 		}
-		queued += s.queuedBytes
+		queued += s.queue.Bytes()
 		s.mu.Unlock()
 	}
 	gauge := func(d *prometheus.Desc, v int, labels ...string) {

@@ -10,10 +10,9 @@ import (
 
 // pendingWrite is what one call of write left behind.
 type pendingWrite struct {
-	txn   *txn
-	rec   record.Record
-	bytes int
-	done  func(now time.Time, err error)
+	txn  *txn
+	rec  record.Record
+	done func(now time.Time, err error)
 }
 
 // write puts a record into the queue of the writer. It implements journal; the lock is held.
@@ -22,48 +21,27 @@ func (s *shard) write(t *txn, rec record.Record, done func(now time.Time, err er
 		done(s.env.cfg.Now(), led.ErrUnloaded)
 		return
 	}
-	w := pendingWrite{txn: t, rec: rec, bytes: rec.Size(), done: done}
-	s.queue = append(s.queue, w)
-	s.queuedBytes += w.bytes
-	led.Signal(s.queued)
+	s.queue.Add(pendingWrite{txn: t, rec: rec, done: done}, rec.Size(), false)
 }
 
 // crowded says that the queue has no room for requests that can be refused. The lock is held.
-func (s *shard) crowded() bool { return s.queuedBytes >= s.env.cfg.QueueBytes }
+func (s *shard) crowded() bool { return s.queue.Bytes() >= s.env.cfg.QueueBytes }
 
-// writeLoop appends what is queued, one batch at a time; what comes meanwhile goes into the next one.
-func (s *shard) writeLoop() {
-	for {
-		select {
-		case <-s.ctx.Done():
-			return
-		case <-s.queued:
-		}
-		for batch := s.take(); len(batch) > 0; batch = s.take() {
-			recs := make([]record.Record, len(batch))
-			for i, w := range batch {
-				recs[i] = w.rec
-			}
-			base, err := s.part.Append(s.ctx, recs)
-			s.finishWrite(batch, base, err)
-		}
+// append writes what take returned.
+func (s *shard) append(batch []pendingWrite) {
+	recs := make([]record.Record, len(batch))
+	for i, w := range batch {
+		recs[i] = w.rec
 	}
+	base, err := s.part.Append(s.ctx, recs)
+	s.finishWrite(batch, base, err)
 }
 
 // take removes from the queue what goes into one batch.
 func (s *shard) take() []pendingWrite {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, bytes := 0, 0
-	for n < len(s.queue) && (n == 0 || bytes+s.queue[n].bytes <= s.env.cfg.BatchBytes) {
-		bytes += s.queue[n].bytes
-		n++
-	}
-	batch := s.queue[:n:n]
-	s.queue = s.queue[n:]
-	s.queuedBytes -= bytes
-	s.writing = n > 0
-	return batch
+	return s.queue.Take(s.env.cfg.BatchBytes)
 }
 
 // finishWrite tells the transactions what became of their writes.
@@ -74,8 +52,7 @@ func (s *shard) finishWrite(batch []pendingWrite, base int64, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer s.noteIdle()
-	s.writing = false
+	defer s.queue.Settled()
 	if s.stage == led.Unloaded {
 		err = led.ErrUnloaded
 	}
