@@ -141,14 +141,14 @@ func (c *Coordinator) change(ctx context.Context, groupID string, fn func(s *sha
 	if code != codeNone {
 		return code
 	}
-	w := newWaiter[int16]()
+	w := led.NewWaiter[int16]()
 	ok := s.do(func(now time.Time) {
-		code := fn(s, s.group(groupID), now, func(err error) { w.answer(led.StoreCode(err)) })
+		code := fn(s, s.group(groupID), now, func(err error) { w.Answer(led.StoreCode(err)) })
 		if code != codeNone {
-			w.answer(code)
+			w.Answer(code)
 		}
 	})
-	code, answered := await(ctx, ok, w)
+	code, answered := w.Await(ctx, ok)
 	if !answered || !s.Current() {
 		return codeNotCoordinator
 	}
@@ -225,16 +225,16 @@ func (c *Coordinator) TopicDeleted(ctx context.Context, name string) error {
 
 // forgetTopic removes the offsets of a topic from all groups of the shard and waits for it.
 func (s *shard) forgetTopic(ctx context.Context, name string) error {
-	var waiters []*waiter[error]
+	var waiters []*led.Waiter[error]
 	ok := s.do(func(now time.Time) {
 		for _, g := range s.groups {
 			targets := g.targets(func(tp topicPartition, _ *slot) bool { return tp.topic == name })
 			if len(targets) == 0 {
 				continue
 			}
-			w := newWaiter[error]()
+			w := led.NewWaiter[error]()
 			waiters = append(waiters, w)
-			g.forget(now, targets, func(_ time.Time, err error) { w.answer(err) })
+			g.forget(now, targets, func(_ time.Time, err error) { w.Answer(err) })
 		}
 	})
 	if !ok {
@@ -242,7 +242,7 @@ func (s *shard) forgetTopic(ctx context.Context, name string) error {
 	}
 	var errs []error
 	for _, w := range waiters {
-		err, answered := await(ctx, true, w)
+		err, answered := w.Await(ctx, true)
 		if !answered {
 			return context.Cause(ctx)
 		}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weir-analytics/weir/broker/led"
 )
 
 // JoinGroup makes the caller a member and answers when the generation is complete.
@@ -38,12 +40,12 @@ func (c *Coordinator) joinGroup(ctx context.Context, caller Caller, req *kmsg.Jo
 	if code != codeNone {
 		return failedJoin(code, req.MemberID)
 	}
-	w := newWaiter[joinResult]()
+	w := led.NewWaiter[joinResult]()
 	ok := s.do(func(now time.Time) {
 		g := s.group(req.Group)
 		if g == nil {
 			if r.memberID != "" {
-				w.answer(failedJoin(codeUnknownMemberID, r.memberID))
+				w.Answer(failedJoin(codeUnknownMemberID, r.memberID))
 				return
 			}
 			g = s.ensure(strings.Clone(req.Group), now)
@@ -51,7 +53,7 @@ func (c *Coordinator) joinGroup(ctx context.Context, caller Caller, req *kmsg.Jo
 		g.join(now, r, w)
 		s.settle(g)
 	})
-	res, answered := await(ctx, ok, w)
+	res, answered := w.Await(ctx, ok)
 	if !answered {
 		s.do(func(now time.Time) {
 			if g := s.group(req.Group); g != nil {
@@ -101,24 +103,6 @@ func cloneString(s *string) *string {
 	return &c
 }
 
-// await waits for the answer to a parked request. asked is false when the shard was gone before it could be asked.
-func await[T any](ctx context.Context, asked bool, w *waiter[T]) (res T, answered bool) {
-	if !asked {
-		return res, false
-	}
-	select {
-	case res = <-w.ch:
-		return res, true
-	default:
-	}
-	select {
-	case res = <-w.ch:
-		return res, true
-	case <-ctx.Done():
-		return res, false
-	}
-}
-
 // SyncGroup gives a member its assignment, when the leader's SyncGroup has brought it and it is committed.
 //
 // From version 3 on with static members; from 5 on the protocol is checked and answered.
@@ -151,17 +135,17 @@ func (c *Coordinator) syncGroup(ctx context.Context, req *kmsg.SyncGroupRequest)
 	if code != codeNone {
 		return syncResult{code: code}
 	}
-	w := newWaiter[syncResult]()
+	w := led.NewWaiter[syncResult]()
 	ok := s.do(func(now time.Time) {
 		g := s.group(req.Group)
 		if g == nil {
-			w.answer(syncResult{code: codeUnknownMemberID})
+			w.Answer(syncResult{code: codeUnknownMemberID})
 			return
 		}
 		g.sync(now, r, w)
 		s.settle(g)
 	})
-	res, answered := await(ctx, ok, w)
+	res, answered := w.Await(ctx, ok)
 	if !answered {
 		s.do(func(now time.Time) {
 			if g := s.group(req.Group); g != nil {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weir-analytics/weir/broker/led"
 )
 
 // firstTopicIDVersion is the version from which OffsetCommit and OffsetFetch name topics by id.
@@ -117,28 +119,28 @@ func (c *Coordinator) commitOffsets(ctx context.Context, req *kmsg.OffsetCommitR
 	if code != codeNone {
 		return code
 	}
-	w := newWaiter[int16]()
+	w := led.NewWaiter[int16]()
 	ok := s.do(func(now time.Time) {
 		if s.crowded() {
-			w.answer(codeCoordinatorNotAvailable)
+			w.Answer(codeCoordinatorNotAvailable)
 			return
 		}
 		g := s.group(req.Group)
 		if g == nil {
 			if req.Generation >= 0 {
-				w.answer(noSuchGroup(req.Version))
+				w.Answer(noSuchGroup(req.Version))
 				return
 			}
 			g = s.ensure(strings.Clone(req.Group), now)
 		}
 		m, code := g.checkCommit(req.MemberID, req.InstanceID, req.Generation)
 		if code != codeNone {
-			w.answer(code)
+			w.Answer(code)
 			return
 		}
-		g.commit(now, m, items, func(err error) { w.answer(commitCode(err)) })
+		g.commit(now, m, items, func(err error) { w.Answer(commitCode(err)) })
 	})
-	code, answered := await(ctx, ok, w)
+	code, answered := w.Await(ctx, ok)
 	if !answered || !s.Current() {
 		return codeNotCoordinator
 	}

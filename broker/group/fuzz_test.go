@@ -112,8 +112,8 @@ func FuzzGroupKeepsItsInvariants(f *testing.F) {
 		e := testEnv()
 		now := time.Unix(1_700_000_000, 0)
 		g := newGroup(testGroup, e, j, now)
-		var joins []*waiter[joinResult]
-		var syncs []*waiter[syncResult]
+		var joins []*led.Waiter[joinResult]
+		var syncs []*led.Waiter[syncResult]
 		ids := []string{""}
 		for i, op := range ops {
 			who := ids[int(op>>4)%len(ids)]
@@ -125,11 +125,11 @@ func FuzzGroupKeepsItsInvariants(f *testing.F) {
 					instance := string(rune('a' + op>>6))
 					r.instance = &instance
 				}
-				w := newWaiter[joinResult]()
+				w := led.NewWaiter[joinResult]()
 				g.join(now, r, w)
 				joins = append(joins, w)
 			case 2, 12:
-				w := newWaiter[syncResult]()
+				w := led.NewWaiter[syncResult]()
 				g.sync(now, syncRequest{memberID: who, generation: g.generation, assignments: map[string][]byte{who: []byte(who)}}, w)
 				syncs = append(syncs, w)
 			case 3:

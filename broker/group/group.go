@@ -133,11 +133,11 @@ func (g *group) remove(m *member) {
 // failParked answers the parked requests of a member with an error.
 func (g *group) failParked(m *member, code int16) {
 	if m.join != nil {
-		m.join.answer(failedJoin(code, ""))
+		m.join.Answer(failedJoin(code, ""))
 		m.join = nil
 	}
 	if m.sync != nil {
-		m.sync.answer(syncResult{code: code})
+		m.sync.Answer(syncResult{code: code})
 		m.sync = nil
 	}
 }

@@ -3,6 +3,8 @@ package group
 import (
 	"slices"
 	"time"
+
+	"github.com/weir-analytics/weir/broker/led"
 )
 
 // joinRequest is a JoinGroup after its fields were checked.
@@ -41,14 +43,14 @@ func failedJoin(code int16, memberID string) joinResult {
 }
 
 // join takes a JoinGroup. w is answered at once or when the generation is complete.
-func (g *group) join(now time.Time, r joinRequest, w *waiter[joinResult]) {
+func (g *group) join(now time.Time, r joinRequest, w *led.Waiter[joinResult]) {
 	switch {
 	case g.state == dead:
-		w.answer(failedJoin(codeCoordinatorNotAvailable, r.memberID))
+		w.Answer(failedJoin(codeCoordinatorNotAvailable, r.memberID))
 	case g.full(r.memberID):
-		w.answer(failedJoin(codeGroupMaxSizeReached, ""))
+		w.Answer(failedJoin(codeGroupMaxSizeReached, ""))
 	case !g.accepts(r.protocolType, r.protocols):
-		w.answer(failedJoin(codeInconsistentGroupProtocol, r.memberID))
+		w.Answer(failedJoin(codeInconsistentGroupProtocol, r.memberID))
 	case r.memberID == "":
 		g.joinNew(now, r, w)
 	default:
@@ -71,7 +73,7 @@ func (g *group) full(memberID string) bool {
 	}
 }
 
-func (g *group) joinNew(now time.Time, r joinRequest, w *waiter[joinResult]) {
+func (g *group) joinNew(now time.Time, r joinRequest, w *led.Waiter[joinResult]) {
 	if r.instance != nil {
 		id := *r.instance + "-" + g.env.cfg.NewID()
 		if old, ok := g.statics[*r.instance]; ok {
@@ -84,20 +86,20 @@ func (g *group) joinNew(now time.Time, r joinRequest, w *waiter[joinResult]) {
 	id := r.clientID + "-" + g.env.cfg.NewID()
 	if r.handshake {
 		g.pending[id] = now.Add(r.sessionTimeout)
-		w.answer(failedJoin(codeMemberIDRequired, id))
+		w.Answer(failedJoin(codeMemberIDRequired, id))
 		return
 	}
 	g.addJoining(now, id, r, w)
 }
 
-func (g *group) joinKnown(now time.Time, r joinRequest, w *waiter[joinResult]) {
+func (g *group) joinKnown(now time.Time, r joinRequest, w *led.Waiter[joinResult]) {
 	if _, ok := g.pending[r.memberID]; ok && r.instance == nil {
 		g.addJoining(now, r.memberID, r, w)
 		return
 	}
 	m, code := g.find(r.memberID, r.instance)
 	if code != codeNone {
-		w.answer(failedJoin(code, r.memberID))
+		w.Answer(failedJoin(code, r.memberID))
 		return
 	}
 	m.hasID = true
@@ -105,7 +107,7 @@ func (g *group) joinKnown(now time.Time, r joinRequest, w *waiter[joinResult]) {
 	case g.state == completing && m.offers(r.protocols), g.state == stable && m.offers(r.protocols) && g.leader != m.id:
 		// The first answer got lost: say it again. A leader of a stable group that joins again asks for a rebalance.
 		m.touch(now)
-		w.answer(g.joinAnswer(m))
+		w.Answer(g.joinAnswer(m))
 	default:
 		g.update(m, r, w)
 		g.touchJoining(m, now)
@@ -114,7 +116,7 @@ func (g *group) joinKnown(now time.Time, r joinRequest, w *waiter[joinResult]) {
 }
 
 // addJoining makes the caller a member.
-func (g *group) addJoining(now time.Time, id string, r joinRequest, w *waiter[joinResult]) {
+func (g *group) addJoining(now time.Time, id string, r joinRequest, w *led.Waiter[joinResult]) {
 	delete(g.pending, id)
 	m := &member{id: id, instance: r.instance, clientID: r.clientID, clientHost: r.clientHost, isNew: true, hasID: id == r.memberID}
 	g.update(m, r, w)
@@ -137,10 +139,10 @@ func (g *group) touchJoining(m *member, now time.Time) {
 }
 
 // update takes over what a member says about itself and parks its request.
-func (g *group) update(m *member, r joinRequest, w *waiter[joinResult]) {
+func (g *group) update(m *member, r joinRequest, w *led.Waiter[joinResult]) {
 	if m.join != nil {
 		// The client asked again on another connection and no longer waits for the first answer.
-		m.join.answer(failedJoin(codeRebalanceInProgress, m.id))
+		m.join.Answer(failedJoin(codeRebalanceInProgress, m.id))
 	}
 	m.join = w
 	m.protocols = r.protocols
@@ -169,7 +171,7 @@ func (g *group) joinedMembers() []joinedMember {
 
 // abandonJoin forgets a parked JoinGroup whose client has gone. A client that never learned its member id can't come back
 // for it, so the member goes too; others have until their session ends.
-func (g *group) abandonJoin(now time.Time, w *waiter[joinResult]) {
+func (g *group) abandonJoin(now time.Time, w *led.Waiter[joinResult]) {
 	i := slices.IndexFunc(g.order, func(m *member) bool { return m.join == w })
 	if i < 0 {
 		return

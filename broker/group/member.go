@@ -3,6 +3,8 @@ package group
 import (
 	"bytes"
 	"time"
+
+	"github.com/weir-analytics/weir/broker/led"
 )
 
 // protocol is one assignment strategy that a member offers, with what it tells the leader under that strategy.
@@ -27,8 +29,8 @@ type member struct {
 	// hasID is true when the client named this id itself, so that it may come back under it.
 	hasID bool
 
-	join *waiter[joinResult] // parked JoinGroup
-	sync *waiter[syncResult] // parked SyncGroup
+	join *led.Waiter[joinResult] // parked JoinGroup
+	sync *led.Waiter[syncResult] // parked SyncGroup
 
 	// deadline is when the member is taken for dead, unless a parked request shows that it is alive.
 	deadline time.Time
@@ -73,17 +75,4 @@ func (m *member) offers(protocols []protocol) bool {
 		}
 	}
 	return true
-}
-
-// waiter is a parked request. Its answer is given at most once and never blocks.
-type waiter[T any] struct{ ch chan T }
-
-func newWaiter[T any]() *waiter[T] { return &waiter[T]{ch: make(chan T, 1)} }
-
-func (w *waiter[T]) answer(v T) {
-	select {
-	case w.ch <- v:
-	default:
-		panic("BUG: a parked request was answered twice")
-	}
 }

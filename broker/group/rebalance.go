@@ -100,7 +100,7 @@ func (g *group) complete(now time.Time) {
 	clear(g.unsynced)
 	for _, m := range g.order {
 		if m.join != nil {
-			m.join.answer(g.joinAnswer(m))
+			m.join.Answer(g.joinAnswer(m))
 			m.join = nil
 		}
 		m.isNew = false

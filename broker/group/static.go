@@ -8,7 +8,7 @@ import (
 
 // replaceStatic lets a restarted static member take the place of its former self under another member id. In a stable group
 // nobody else notices: the member keeps its assignment, as long as its protocols don't change the group's choice.
-func (g *group) replaceStatic(now time.Time, m *member, id string, r joinRequest, w *waiter[joinResult]) {
+func (g *group) replaceStatic(now time.Time, m *member, id string, r joinRequest, w *led.Waiter[joinResult]) {
 	g.failParked(m, codeFencedInstanceID)
 	before := *m
 	oldLeader := g.leader
@@ -47,21 +47,21 @@ func (g *group) rename(m *member, id string) {
 }
 
 // storeReplaced remembers the new id of a static member before it is told, and takes the change back if that fails.
-func (g *group) storeReplaced(now time.Time, m *member, before member, oldLeader string, r joinRequest, w *waiter[joinResult]) {
+func (g *group) storeReplaced(now time.Time, m *member, before member, oldLeader string, r joinRequest, w *led.Waiter[joinResult]) {
 	id := m.id
 	g.write(g.metadataRecords(now, g.assignments()), func(now time.Time, err error) {
 		switch {
 		case g.members[id] != m:
-			w.answer(failedJoin(codeFencedInstanceID, id)) // replaced or removed meanwhile
+			w.Answer(failedJoin(codeFencedInstanceID, id)) // replaced or removed meanwhile
 		case err != nil:
 			g.rename(m, before.id)
 			m.protocols, m.clientID, m.clientHost = before.protocols, before.clientID, before.clientHost
 			m.sessionTimeout, m.rebalanceTimeout = before.sessionTimeout, before.rebalanceTimeout
-			w.answer(failedJoin(led.StoreCode(err), ""))
+			w.Answer(failedJoin(led.StoreCode(err), ""))
 		default:
 			g.stored = true
 			m.touch(now)
-			w.answer(g.replacedAnswer(m, oldLeader, r.skipAssignment))
+			w.Answer(g.replacedAnswer(m, oldLeader, r.skipAssignment))
 		}
 	})
 }

@@ -27,18 +27,18 @@ type syncResult struct {
 }
 
 // sync takes a SyncGroup. w is answered at once or when the leader's assignment is stored.
-func (g *group) sync(now time.Time, r syncRequest, w *waiter[syncResult]) {
+func (g *group) sync(now time.Time, r syncRequest, w *led.Waiter[syncResult]) {
 	m, code := g.checkMember(r.memberID, r.instance, r.generation)
 	if code == codeNone && (differs(r.protocolType, g.protocolType) || differs(r.protocol, g.protocol)) && g.state != empty {
 		code = codeInconsistentGroupProtocol
 	}
 	if code != codeNone {
-		w.answer(syncResult{code: code})
+		w.Answer(syncResult{code: code})
 		return
 	}
 	switch g.state {
 	case preparing:
-		w.answer(syncResult{code: codeRebalanceInProgress})
+		w.Answer(syncResult{code: codeRebalanceInProgress})
 	case completing:
 		g.synced(m)
 		g.park(m, w)
@@ -48,9 +48,9 @@ func (g *group) sync(now time.Time, r syncRequest, w *waiter[syncResult]) {
 	case stable:
 		g.synced(m)
 		m.touch(now)
-		w.answer(g.syncAnswer(m))
+		w.Answer(g.syncAnswer(m))
 	default:
-		w.answer(syncResult{code: codeUnknownMemberID})
+		w.Answer(syncResult{code: codeUnknownMemberID})
 	}
 }
 
@@ -75,9 +75,9 @@ func (g *group) synced(m *member) {
 	}
 }
 
-func (g *group) park(m *member, w *waiter[syncResult]) {
+func (g *group) park(m *member, w *led.Waiter[syncResult]) {
 	if m.sync != nil {
-		m.sync.answer(syncResult{code: codeRebalanceInProgress}) // asked again on another connection
+		m.sync.Answer(syncResult{code: codeRebalanceInProgress}) // asked again on another connection
 	}
 	m.sync = w
 }
@@ -109,7 +109,7 @@ func (g *group) storeAssignment(now time.Time, assignments map[string][]byte) {
 		for _, m := range g.order {
 			m.assignment = assignments[m.id]
 			if m.sync != nil {
-				m.sync.answer(g.syncAnswer(m))
+				m.sync.Answer(g.syncAnswer(m))
 				m.sync = nil
 				m.touch(now)
 			}
@@ -122,7 +122,7 @@ func (g *group) failSyncs(now time.Time, code int16) {
 	for _, m := range g.order {
 		m.assignment = nil
 		if m.sync != nil {
-			m.sync.answer(syncResult{code: code})
+			m.sync.Answer(syncResult{code: code})
 			m.sync = nil
 			m.touch(now)
 		}
@@ -144,7 +144,7 @@ func (g *group) syncTimeout(now time.Time) {
 }
 
 // abandonSync forgets a parked SyncGroup whose client has gone. The member has until its session ends.
-func (g *group) abandonSync(now time.Time, w *waiter[syncResult]) {
+func (g *group) abandonSync(now time.Time, w *led.Waiter[syncResult]) {
 	for _, m := range g.order {
 		if m.sync == w {
 			m.sync = nil

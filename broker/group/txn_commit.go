@@ -79,16 +79,16 @@ func (c *Coordinator) commitInTxn(ctx context.Context, req *kmsg.TxnOffsetCommit
 	if code := verify(OffsetsTopic, s.partition, false); code != codeNone {
 		return code
 	}
-	w := newWaiter[int16]()
+	w := led.NewWaiter[int16]()
 	ok := s.do(func(now time.Time) {
 		if s.crowded() {
-			w.answer(codeCoordinatorNotAvailable)
+			w.Answer(codeCoordinatorNotAvailable)
 			return
 		}
 		g := s.group(req.Group)
 		if g == nil {
 			if req.Version >= 3 && req.Generation >= 0 {
-				w.answer(noSuchGroup(req.Version + 3)) // version 6 is as 9 of OffsetCommit
+				w.Answer(noSuchGroup(req.Version + 3)) // version 6 is as 9 of OffsetCommit
 				return
 			}
 			g = s.ensure(strings.Clone(req.Group), now)
@@ -101,13 +101,13 @@ func (c *Coordinator) commitInTxn(ctx context.Context, req *kmsg.TxnOffsetCommit
 			code = codeCoordinatorNotAvailable
 		}
 		if code != codeNone {
-			w.answer(code)
+			w.Answer(code)
 			s.settle(g)
 			return
 		}
-		g.commitInTxn(now, m, in, items, func(err error) { w.answer(txnCommitCode(err)) })
+		g.commitInTxn(now, m, in, items, func(err error) { w.Answer(txnCommitCode(err)) })
 	})
-	code, answered := await(ctx, ok, w)
+	code, answered := w.Await(ctx, ok)
 	if !answered || !s.Current() {
 		return codeNotCoordinator
 	}
@@ -126,9 +126,9 @@ func (c *Coordinator) WriteMarker(ctx context.Context, partition int32, m record
 	default:
 		return fmt.Errorf("marker for partition %d of %s, which is not loaded: %w", partition, OffsetsTopic, led.ErrNotWritten)
 	}
-	w := newWaiter[error]()
-	ok := s.do(func(time.Time) { s.writeMarker(m, w.answer) })
-	err, answered := await(ctx, ok, w)
+	w := led.NewWaiter[error]()
+	ok := s.do(func(time.Time) { s.writeMarker(m, w.Answer) })
+	err, answered := w.Await(ctx, ok)
 	switch {
 	case !ok:
 		return errors.Join(led.ErrNotLeader, led.ErrUnloaded)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-analytics/weir/broker/led"
 	"github.com/weir-analytics/weir/broker/record"
 )
 
@@ -78,14 +79,14 @@ func (s *shard) writeMarker(id string, m record.Marker, tp topicPartition) {
 // storeComplete tries until it is stored that the transaction is complete, or the shard is given up.
 func (s *shard) storeComplete(t *txn) {
 	for {
-		w := newWaiter[error]()
+		w := led.NewWaiter[error]()
 		ok := s.do(func(now time.Time) {
-			t.complete(now, func(_ time.Time, err error) { w.answer(err) })
+			t.complete(now, func(_ time.Time, err error) { w.Answer(err) })
 		})
 		if !ok {
 			return
 		}
-		err, answered := await(s.ctx, true, w)
+		err, answered := w.Await(s.ctx, true)
 		if !answered || err == nil || !sleep(s.ctx, retryAfter) {
 			return
 		}

@@ -3,38 +3,9 @@ package txn
 import (
 	"context"
 	"time"
+
+	"github.com/weir-analytics/weir/broker/led"
 )
-
-// waiter is a parked request. Its answer is given at most once and never blocks.
-type waiter[T any] struct{ ch chan T }
-
-func newWaiter[T any]() *waiter[T] { return &waiter[T]{ch: make(chan T, 1)} }
-
-func (w *waiter[T]) answer(v T) {
-	select {
-	case w.ch <- v:
-	default:
-		panic("BUG: a parked request was answered twice")
-	}
-}
-
-// await returns the answer, answered false when ctx ends first or nothing was asked.
-func await[T any](ctx context.Context, asked bool, w *waiter[T]) (res T, answered bool) {
-	if !asked {
-		return res, false
-	}
-	select {
-	case res = <-w.ch:
-		return res, true
-	default:
-	}
-	select {
-	case res = <-w.ch:
-		return res, true
-	case <-ctx.Done():
-		return res, false
-	}
-}
 
 // step is one try of a request under the lock of its shard: it arranges for done, or returns a channel when it is to be tried
 // again after that is closed. t is nil when the id is not known.
@@ -69,10 +40,10 @@ func (c *Coordinator) try(ctx context.Context, id string, fn step) (res answer, 
 	if code != codeNone {
 		return failed(code), nil
 	}
-	w := newWaiter[answer]()
+	w := led.NewWaiter[answer]()
 	ok := s.do(func(now time.Time) {
 		t := s.txns[id]
-		again = fn(s, t, now, w.answer)
+		again = fn(s, t, now, w.Answer)
 		if t = s.txns[id]; t != nil {
 			s.settle(t)
 		}
@@ -80,7 +51,7 @@ func (c *Coordinator) try(ctx context.Context, id string, fn step) (res answer, 
 	if again != nil {
 		return answer{}, again
 	}
-	res, answered := await(ctx, ok, w)
+	res, answered := w.Await(ctx, ok)
 	if !answered || !s.Current() {
 		return failed(codeNotCoordinator), nil
 	}
