@@ -31,7 +31,7 @@ var table = []rule{
 	{"broker/seglog", []string{"broker/record"}, "the segmented log knows nothing of raft or topics"},
 	{"broker/compact", []string{"broker/record", "broker/seglog"}, "the cleaner works on segments"},
 	{"broker/replica", []string{"broker/record", "broker/seglog", "broker/compact", "raftfsm/transport", "raftfsm/hardstate"}, "a replica is one raft group over one log; it knows no topics and no clients"},
-	{"broker/led", []string{"broker/record"}, "what coordinators have in common knows nothing of groups and transactions"},
+	{"broker/led/...", []string{"broker/record", "broker/led"}, "what coordinators have in common knows nothing of groups and transactions"},
 	{"broker/group", []string{"broker/record", "broker/led", "raftfsm/state"}, "coordinators reach the log through interfaces that they declare, and never each other"},
 	{"broker/txn", []string{"broker/record", "broker/led", "raftfsm/state"}, "coordinators reach the log through interfaces that they declare, and never each other"},
 	{"broker/quota", []string{"broker/record", "raftfsm/state"}, "it reaches the log through interfaces that it declares"},

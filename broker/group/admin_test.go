@@ -109,11 +109,11 @@ func TestGroupThatCanNotBeDeletedStays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := start(t, newMemTopic(1))
 		n.commit("", -1, "hits", 0, 5)
-		n.part.set(func() { n.part.appendErr = led.ErrNotWritten })
+		n.part.Set(func() { n.part.AppendErr = led.ErrNotWritten })
 		if code := n.deleteGroup(testGroup); code != codeCoordinatorNotAvailable {
 			t.Errorf("code %d, want COORDINATOR_NOT_AVAILABLE", code)
 		}
-		n.part.set(func() { n.part.appendErr = nil })
+		n.part.Set(func() { n.part.AppendErr = nil })
 		n.wantState(empty)
 		if got := n.fetch("hits", 0); got != 5 {
 			t.Errorf("offset %d, want 5", got)
@@ -126,7 +126,7 @@ func TestDeleteAlsoTakesACommitUnderWay(t *testing.T) {
 		mt := newMemTopic(1)
 		n := start(t, mt)
 		gate := make(chan struct{})
-		n.part.set(func() { n.part.appendGo = gate })
+		n.part.Set(func() { n.part.AppendGo = gate })
 		commit := later(func() int16 { return n.commit("", -1, "hits", 0, 5) })
 		synctest.Wait()
 		del := later(func() int16 { return n.deleteGroup(testGroup) })
@@ -218,7 +218,7 @@ func TestDeletedTopicLosesItsOffsets(t *testing.T) {
 		if a, b := n.fetch("hits", 0), n.fetch("other", 0); a != -1 || b != 5 {
 			t.Errorf("offsets %d and %d, want -1 and 5", a, b)
 		}
-		mt.parts[PartitionOf(testGroup, 2)].set(func() { mt.parts[PartitionOf(testGroup, 2)].appendErr = led.ErrNotWritten })
+		mt.parts[PartitionOf(testGroup, 2)].Set(func() { mt.parts[PartitionOf(testGroup, 2)].AppendErr = led.ErrNotWritten })
 		if err := n.TopicDeleted(t.Context(), "other"); !errors.Is(err, led.ErrNotWritten) {
 			t.Errorf("TopicDeleted: %v, want that it was not written", err)
 		}

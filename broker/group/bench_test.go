@@ -45,7 +45,7 @@ func BenchmarkOffsetCommit(b *testing.B) {
 			}
 		}
 	})
-	b.ReportMetric(float64(part.appends)/float64(b.N), "batches/op")
+	b.ReportMetric(float64(part.Appends)/float64(b.N), "batches/op")
 }
 
 // One group with a thousand members, each heartbeat from another one.
@@ -88,7 +88,7 @@ func BenchmarkLoad(b *testing.B) {
 			batch = append(batch, offsetRecord(fmt.Sprint("group", i%100), "hits", int32(i), &offset{at: int64(i), expiresMs: noExpiry}, now))
 			i++
 		}
-		part.add(batch)
+		part.Add(batch)
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -11,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weir-analytics/weir/broker/led/ledtest"
 )
 
 // clientStage is a fake cluster for topics and records whose group requests are answered by a Coordinator, so that an unmodified
@@ -68,7 +70,7 @@ func control[R kmsg.Request](s *clientStage, key kmsg.Key, answer func(*Coordina
 func (s *clientStage) start() {
 	s.t.Helper()
 	cfg := Default()
-	cfg.NodeID, cfg.Partitions, cfg.MinSession = testNode, s.mt, 100*time.Millisecond
+	cfg.NodeID, cfg.Partitions, cfg.MinSession = ledtest.Node, s.mt, 100*time.Millisecond
 	cfg.InitialRebalanceDelay = 50 * time.Millisecond
 	info := s.cluster.TopicInfo("hits")
 	cfg.Topics = hitsOnly(info.TopicID)

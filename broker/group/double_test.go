@@ -12,28 +12,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weir-analytics/weir/broker/led"
+	"github.com/weir-analytics/weir/broker/led/ledtest"
 	"github.com/weir-analytics/weir/broker/record"
 )
 
-const testNode = 1
-
-// memPartition is a partition in memory. Its fields are set by tests while nothing is under way, or under mu.
+// memPartition is a partition in memory, with the rules of transactions as far as the coordinator relies on them: epochs, and who has one
+// open.
 type memPartition struct {
-	mu      sync.Mutex
-	batches [][]byte
-	start   int64
-	next    int64
-	leader  int32
-	epoch   int32
-	serving bool
-
-	appendErr error         // Append fails with it
-	appendBut bool          // ... but writes all the same
-	appendGo  chan struct{} // when set, Append waits for a token before it writes
-	readGo    chan struct{} // when set, Read waits until it is closed
-	appends   int
-
-	// The rules of transactions, as far as the coordinator relies on them: epochs, and who has one open.
+	*ledtest.Partition
 	epochs map[int64]int16
 	open   map[int64]bool
 	marked map[int64]int64 // offset of the newest marker
@@ -41,26 +27,27 @@ type memPartition struct {
 
 func newMemPartition() *memPartition {
 	return &memPartition{
-		leader: testNode, epoch: 1, serving: true,
-		epochs: map[int64]int16{}, open: map[int64]bool{}, marked: map[int64]int64{},
+		Partition: ledtest.New(),
+		epochs:    map[int64]int16{}, open: map[int64]bool{}, marked: map[int64]int64{},
 	}
 }
 
 func (p *memPartition) AppendInTxn(ctx context.Context, in Transaction, recs []record.Record) (int64, error) {
-	p.mu.Lock()
-	at, ended := p.marked[in.ProducerID]
-	switch {
-	case in.ProducerEpoch < p.epochs[in.ProducerID]:
-		p.mu.Unlock()
-		return 0, fmt.Errorf("%w: %w", led.ErrNotWritten, ErrProducerFenced)
-	case !p.open[in.ProducerID] && ended && at >= in.Since:
-		p.mu.Unlock()
-		return 0, fmt.Errorf("%w: %w", led.ErrNotWritten, ErrTxnEnded)
+	var refused error
+	p.Set(func() {
+		switch at, ended := p.marked[in.ProducerID]; {
+		case in.ProducerEpoch < p.epochs[in.ProducerID]:
+			refused = ErrProducerFenced
+		case !p.open[in.ProducerID] && ended && at >= in.Since:
+			refused = ErrTxnEnded
+		}
+	})
+	if refused != nil {
+		return 0, fmt.Errorf("%w: %w", led.ErrNotWritten, refused)
 	}
-	p.mu.Unlock()
-	return p.write(ctx, func() int64 {
+	return p.Write(ctx, func() int64 {
 		p.epochs[in.ProducerID], p.open[in.ProducerID] = in.ProducerEpoch, true
-		return p.addMarked(recs, func(b *record.Builder) {
+		return p.AddMarked(recs, func(b *record.Builder) {
 			b.SetProducer(in.ProducerID, in.ProducerEpoch, 0)
 			b.SetTransactional()
 		})
@@ -68,149 +55,21 @@ func (p *memPartition) AppendInTxn(ctx context.Context, in Transaction, recs []r
 }
 
 func (p *memPartition) AppendMarker(ctx context.Context, m record.Marker) error {
-	p.mu.Lock()
-	known, open := p.epochs[m.ProducerID], p.open[m.ProducerID]
-	p.mu.Unlock()
+	var known int16
+	var open bool
+	p.Set(func() { known, open = p.epochs[m.ProducerID], p.open[m.ProducerID] })
 	switch {
 	case m.ProducerEpoch < known:
 		return fmt.Errorf("%w: %w", led.ErrNotWritten, ErrProducerFenced)
 	case !open && m.ProducerEpoch == known:
 		return nil
 	}
-	_, err := p.write(ctx, func() int64 {
-		batch := m.Build(0)
-		record.SetPlace(batch, p.next, p.epoch)
-		p.batches = append(p.batches, batch)
-		p.epochs[m.ProducerID], p.open[m.ProducerID], p.marked[m.ProducerID] = m.ProducerEpoch, false, p.next
-		p.next++
-		return p.next - 1
+	_, err := p.Write(ctx, func() int64 {
+		at := p.AddBatch(m.Build(0), 1)
+		p.epochs[m.ProducerID], p.open[m.ProducerID], p.marked[m.ProducerID] = m.ProducerEpoch, false, at
+		return at
 	})
 	return err
-}
-
-func (p *memPartition) Append(ctx context.Context, recs []record.Record) (int64, error) {
-	return p.write(ctx, func() int64 { return p.add(recs) })
-}
-
-func (p *memPartition) write(ctx context.Context, add func() int64) (int64, error) {
-	p.mu.Lock()
-	gate := p.appendGo
-	p.mu.Unlock()
-	if gate != nil {
-		select {
-		case <-gate:
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.appends++
-	if p.leader != testNode || !p.serving {
-		return 0, fmt.Errorf("append: %w", led.ErrNotLeader)
-	}
-	if p.appendErr != nil && !p.appendBut {
-		return 0, p.appendErr
-	}
-	return add(), p.appendErr
-}
-
-// add writes a batch; mu is held.
-func (p *memPartition) add(recs []record.Record) int64 {
-	return p.addMarked(recs, func(*record.Builder) {})
-}
-
-// addMarked is add for a batch whose header says more.
-func (p *memPartition) addMarked(recs []record.Record, mark func(*record.Builder)) int64 {
-	b := record.NewBuilder(record.None)
-	mark(b)
-	for _, r := range recs {
-		b.Append(r)
-	}
-	batch, err := b.Build()
-	if err != nil {
-		panic(err)
-	}
-	record.SetPlace(batch, p.next, p.epoch)
-	p.batches = append(p.batches, batch)
-	base := p.next
-	p.next += int64(len(recs))
-	return base
-}
-
-func (p *memPartition) Read(offset int64, maxBytes int) ([]byte, error) {
-	p.mu.Lock()
-	gate := p.readGo
-	p.mu.Unlock()
-	if gate != nil {
-		<-gate
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if offset < p.start || offset > p.next {
-		return nil, errors.New("offset out of range")
-	}
-	var out []byte
-	for _, raw := range p.batches {
-		b, err := record.Check(raw)
-		if err != nil {
-			return nil, err
-		}
-		if b.LastOffset() < offset {
-			continue
-		}
-		if len(out) > 0 && len(out)+len(raw) > maxBytes {
-			break
-		}
-		out = append(out, raw...)
-	}
-	return out, nil
-}
-
-func (p *memPartition) LogStart() int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.start
-}
-
-func (p *memPartition) HighWatermark() int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.next
-}
-
-func (p *memPartition) Leader() (int32, int32, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.leader, p.epoch, p.serving
-}
-
-func (p *memPartition) set(fn func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	fn()
-}
-
-// records returns all records as key and value text, for tests that look at the log.
-func (p *memPartition) records(t *testing.T) []record.Record {
-	t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var out []record.Record
-	for _, raw := range p.batches {
-		err := record.ForEach(raw, func(r record.Record) error {
-			r.Key = append([]byte(nil), r.Key...)
-			if r.Value != nil {
-				r.Value = append([]byte{}, r.Value...)
-			}
-			out = append(out, r)
-			return nil
-		})
-		if err != nil {
-			t.Fatalf("read the log: %v", err)
-		}
-	}
-	return out
 }
 
 // memTopic is the offsets topic in memory.
@@ -274,7 +133,7 @@ type node struct {
 
 func testConfig(mt *memTopic) Config {
 	cfg := Default()
-	cfg.NodeID, cfg.Partitions = testNode, mt
+	cfg.NodeID, cfg.Partitions = ledtest.Node, mt
 	cfg.InitialRebalanceDelay = 3 * time.Second
 	n := 0
 	cfg.NewID = func() string { n++; return fmt.Sprintf("id%d", n) }
@@ -292,16 +151,7 @@ func start(t *testing.T, mt *memTopic, change ...func(*Config)) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := c.Run(ctx); err != nil {
-			t.Errorf("Run: %v", err)
-		}
-	}()
-	n := &node{Coordinator: c, t: t, part: mt.parts[0], stop: func() { cancel(); <-done }}
-	t.Cleanup(n.stop)
+	n := &node{Coordinator: c, t: t, part: mt.parts[0], stop: ledtest.Run(t, c.Run)}
 	synctest.Wait()
 	return n
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weir-analytics/weir/broker/led"
+	"github.com/weir-analytics/weir/broker/led/ledtest"
 	"github.com/weir-analytics/weir/broker/record"
 )
 
@@ -71,7 +72,7 @@ func TestMembersThatLeaveOnACleanStopAreNotMissedAfterwards(t *testing.T) {
 		})
 		ids, _ := n.stable(joinReq(""), joinReq(""))
 		gate := make(chan struct{})
-		n.part.set(func() { n.part.appendGo = gate })
+		n.part.Set(func() { n.part.AppendGo = gate })
 		n.leave(ids...)
 		time.AfterFunc(time.Second, func() { close(gate) }) // a slow disk
 		n.stop()
@@ -88,7 +89,7 @@ func TestStopDoesNotWaitForADiskThatHangs(t *testing.T) {
 		mt := newMemTopic(1)
 		n := start(t, mt)
 		ids, _ := n.stable(joinReq(""))
-		n.part.set(func() { n.part.appendGo = make(chan struct{}) })
+		n.part.Set(func() { n.part.AppendGo = make(chan struct{}) })
 		n.leave(ids...)
 		began := time.Now()
 		n.stop()
@@ -105,7 +106,7 @@ func TestRequestsDuringLoadingAreToldSo(t *testing.T) {
 		n.commit("", -1, "hits", 0, 5)
 		n.stop()
 		gate := make(chan struct{})
-		mt.parts[0].set(func() { mt.parts[0].readGo = gate })
+		mt.parts[0].Set(func() { mt.parts[0].ReadGo = gate })
 		n = start(t, mt)
 		began := time.Now()
 		if code := n.commit("", -1, "hits", 0, 6); code != codeCoordinatorLoadInProgress {
@@ -139,11 +140,11 @@ func TestNotTheCoordinator(t *testing.T) {
 				t.Errorf("%s: code %d, want NOT_COORDINATOR", when, code)
 			}
 		}
-		mt.parts[0].set(func() { mt.parts[0].leader = 2 })
+		mt.parts[0].Set(func() { mt.parts[0].Lead = 2 })
 		want("another node leads")
-		mt.parts[0].set(func() { mt.parts[0].leader, mt.parts[0].serving = testNode, false })
+		mt.parts[0].Set(func() { mt.parts[0].Lead, mt.parts[0].Serving = ledtest.Node, false })
 		want("leader that does not serve yet")
-		mt.parts[0].set(func() { mt.parts[0].serving = true; mt.parts[0].epoch++ })
+		mt.parts[0].Set(func() { mt.parts[0].Serving = true; mt.parts[0].Epoch++ })
 		if code := n.commit("", -1, "hits", 0, 1); code != codeNone {
 			t.Errorf("leads again: code %d, want none", code)
 		}
@@ -165,7 +166,7 @@ func TestLossOfLeadershipAnswersWhatIsParked(t *testing.T) {
 		ids, gen := n.stable(joinReq(""), joinReq(""))
 		join := n.joinLater(joinReq(ids[0]))
 		synctest.Wait()
-		mt.parts[0].set(func() { mt.parts[0].leader, mt.parts[0].epoch = 2, 2 })
+		mt.parts[0].Set(func() { mt.parts[0].Lead, mt.parts[0].Epoch = 2, 2 })
 		time.Sleep(2 * led.CheckEvery) // nobody asks, the coordinator looks for itself
 		if !arrived(join) {
 			t.Fatal("parked JoinGroup was not answered")
@@ -184,11 +185,11 @@ func TestReplyIsCheckedAgainstTheTermItWasMadeIn(t *testing.T) {
 		mt := newMemTopic(1)
 		n := start(t, mt)
 		gate := make(chan struct{})
-		mt.parts[0].set(func() { mt.parts[0].appendGo = gate })
+		mt.parts[0].Set(func() { mt.parts[0].AppendGo = gate })
 		ch := later(func() int16 { return n.commit("", -1, "hits", 0, 5) })
 		synctest.Wait()
 		// Lost and won again while the write is under way: it is in the log, but not this epoch's to confirm.
-		mt.parts[0].set(func() { mt.parts[0].epoch++ })
+		mt.parts[0].Set(func() { mt.parts[0].Epoch++ })
 		close(gate)
 		if code := <-ch; code != codeNotCoordinator {
 			t.Errorf("code %d, want NOT_COORDINATOR", code)
@@ -205,11 +206,11 @@ func TestUnknownOutcomeIsSettledByTheLog(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				n := start(t, newMemTopic(1))
 				n.commit("", -1, "hits", 0, 1)
-				n.part.set(func() { n.part.appendErr, n.part.appendBut = errors.New("timed out"), written })
+				n.part.Set(func() { n.part.AppendErr, n.part.AppendBut = errors.New("timed out"), written })
 				if code := n.commit("", -1, "hits", 0, 2); code != codeCoordinatorNotAvailable && code != codeNotCoordinator {
 					t.Errorf("code %d, want one that makes the client try again", code)
 				}
-				n.part.set(func() { n.part.appendErr = nil })
+				n.part.Set(func() { n.part.AppendErr = nil })
 				want := int64(1)
 				if written {
 					want = 2
@@ -228,7 +229,7 @@ func TestRecordsThatComeLaterThanTheirErrorAreNoticed(t *testing.T) {
 		n.commit("", -1, "hits", 0, 1)
 		// The write of somebody's commit failed for him and gets into the log after the reload.
 		late := offsetRecord(testGroup, "hits", 1, &offset{at: 77, expiresMs: noExpiry}, time.Now())
-		n.part.set(func() { n.part.add([]record.Record{late}) })
+		n.part.Set(func() { n.part.Add([]record.Record{late}) })
 		if code := n.commit("", -1, "hits", 0, 2); code != codeNone && code != codeNotCoordinator {
 			t.Errorf("code %d", code)
 		}
@@ -248,7 +249,7 @@ func TestAssignmentThatCanNotBeStoredIsNotGivenOut(t *testing.T) {
 		if leader == b {
 			follower = a
 		}
-		n.part.set(func() { n.part.appendErr = led.ErrNotWritten })
+		n.part.Set(func() { n.part.AppendErr = led.ErrNotWritten })
 		sf := n.syncLater(follower, 1, nil)
 		synctest.Wait()
 		sl := n.syncLater(leader, 1, map[string]string{a: "x", b: "y"})
@@ -257,7 +258,7 @@ func TestAssignmentThatCanNotBeStoredIsNotGivenOut(t *testing.T) {
 				t.Errorf("SyncGroup: %+v, want COORDINATOR_NOT_AVAILABLE", got)
 			}
 		}
-		n.part.set(func() { n.part.appendErr = nil })
+		n.part.Set(func() { n.part.AppendErr = nil })
 		n.wantState(preparing)
 		j1, j2 := n.joinLater(joinReq(a)), n.joinLater(joinReq(b))
 		if got := <-j1; got.Generation != 2 {
@@ -278,15 +279,15 @@ func TestBrokenLogKeepsThePartitionOutOfService(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				mt := newMemTopic(1)
-				mt.parts[0].add([]record.Record{offsetRecord(testGroup, "hits", 0, &offset{at: 5, expiresMs: noExpiry}, now), rec})
+				mt.parts[0].Add([]record.Record{offsetRecord(testGroup, "hits", 0, &offset{at: 5, expiresMs: noExpiry}, now), rec})
 				n := start(t, mt)
 				if code := n.commit("", -1, "hits", 0, 6); code != codeCoordinatorNotAvailable {
 					t.Errorf("code %d, want COORDINATOR_NOT_AVAILABLE: never \"no offset\"", code)
 				}
 				// Once the log can be read, service begins by itself.
-				mt.parts[0].set(func() {
-					mt.parts[0].batches, mt.parts[0].next = nil, 0
-					mt.parts[0].add([]record.Record{offsetRecord(testGroup, "hits", 0, &offset{at: 5, expiresMs: noExpiry}, now)})
+				mt.parts[0].Set(func() {
+					mt.parts[0].Batches, mt.parts[0].Next = nil, 0
+					mt.parts[0].Add([]record.Record{offsetRecord(testGroup, "hits", 0, &offset{at: 5, expiresMs: noExpiry}, now)})
 				})
 				time.Sleep(20 * time.Second)
 				if got := n.fetch("hits", 0); got != 5 {
@@ -300,7 +301,7 @@ func TestBrokenLogKeepsThePartitionOutOfService(t *testing.T) {
 func TestForeignRecordsAreSkipped(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mt := newMemTopic(1)
-		mt.parts[0].add([]record.Record{
+		mt.parts[0].Add([]record.Record{
 			{Key: []byte{0, 3, 1, 2, 3}, Value: []byte("group of another protocol")},
 			{Key: nil, Value: []byte("no key")},
 			offsetRecord(testGroup, "hits", 0, &offset{at: 5, expiresMs: noExpiry}, time.Now()),
@@ -325,7 +326,7 @@ func TestOlderLayoutsAreRead(t *testing.T) {
 			gv.Members = []kmsg.GroupMetadataValueMember{{MemberID: "m", SessionTimeoutMillis: 10_000, RebalanceTimeoutMillis: 60_000, Assignment: []byte("a")}}
 			recs = append(recs, record.Record{Key: gk.AppendTo(nil), Value: gv.AppendTo(nil)})
 		}
-		mt.parts[0].add(recs)
+		mt.parts[0].Add(recs)
 		n := start(t, mt)
 		for v := range int32(5) {
 			if got := n.fetch("hits", v); got != int64(10+v) {
@@ -345,7 +346,7 @@ func TestLogLooksAsKafkaWritesIt(t *testing.T) {
 		n := start(t, newMemTopic(1))
 		ids, gen := n.stable(joinReq(""))
 		n.commit(ids[0], gen, "hits", 4, 9)
-		recs := n.part.records(t)
+		recs := n.part.Records(t)
 		if len(recs) != 2 {
 			t.Fatalf("%d records, want 2", len(recs))
 		}

@@ -19,7 +19,7 @@ func TestMetricsCountGroupsAndCommits(t *testing.T) {
 		ids, gen := n.stable(joinReq(""), joinReq(""))
 		n.commit(ids[0], gen, "hits", 0, 1)
 		n.commit(ids[0], gen+1, "hits", 0, 1)
-		n.part.set(func() { n.part.appendErr = led.ErrNotWritten })
+		n.part.Set(func() { n.part.AppendErr = led.ErrNotWritten })
 		n.commit(ids[0], gen, "hits", 0, 1)
 		got := map[string]float64{}
 		families, err := reg.Gather()

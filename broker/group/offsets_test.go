@@ -75,7 +75,7 @@ func TestCommitIsAnsweredAndVisibleOnlyWhenStored(t *testing.T) {
 		n := start(t, newMemTopic(1))
 		n.commit("", -1, "hits", 0, 1)
 		gate := make(chan struct{})
-		n.part.set(func() { n.part.appendGo = gate })
+		n.part.Set(func() { n.part.AppendGo = gate })
 		ch := later(func() int16 { return n.commit("", -1, "hits", 0, 2) })
 		if arrived(ch) {
 			t.Fatal("answered before it was stored")
@@ -101,7 +101,7 @@ func TestRefusedWriteIsAnsweredAsNotCommitted(t *testing.T) {
 			led.ErrNotWritten:                 codeCoordinatorNotAvailable,
 			fmt.Errorf("%w", led.ErrTooLarge): codeInvalidCommitOffsetSize,
 		} {
-			n.part.set(func() { n.part.appendErr = err })
+			n.part.Set(func() { n.part.AppendErr = err })
 			if code := n.commit("", -1, "hits", 0, 2); code != want {
 				t.Errorf("after %q: code %d, want %d", err, code, want)
 			}
@@ -109,7 +109,7 @@ func TestRefusedWriteIsAnsweredAsNotCommitted(t *testing.T) {
 				t.Errorf("after %q: offset %d, want 1", err, got)
 			}
 		}
-		n.part.set(func() { n.part.appendErr = nil })
+		n.part.Set(func() { n.part.AppendErr = nil })
 		if code := n.commit("", -1, "hits", 0, 3); code != codeNone {
 			t.Errorf("next commit: code %d, want none", code)
 		}
@@ -120,7 +120,7 @@ func TestCommitsOfOneMomentShareABatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := start(t, newMemTopic(1))
 		gate := make(chan struct{})
-		n.part.set(func() { n.part.appendGo = gate })
+		n.part.Set(func() { n.part.AppendGo = gate })
 		var chs []<-chan int16
 		for i := range 100 {
 			chs = append(chs, later(func() int16 { return n.commit("", -1, "hits", int32(i), int64(i)) }))
@@ -132,8 +132,8 @@ func TestCommitsOfOneMomentShareABatch(t *testing.T) {
 				t.Fatalf("code %d", code)
 			}
 		}
-		if n.part.appends > 2 {
-			t.Errorf("%d batches, want 2: the one under way and the rest", n.part.appends)
+		if n.part.Appends > 2 {
+			t.Errorf("%d batches, want 2: the one under way and the rest", n.part.Appends)
 		}
 		for i := range 100 {
 			if got := n.fetch("hits", int32(i)); got != int64(i) {
@@ -147,7 +147,7 @@ func TestFullQueueRefusesCommits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := start(t, newMemTopic(1), func(c *Config) { c.QueueBytes = 300 })
 		gate := make(chan struct{})
-		n.part.set(func() { n.part.appendGo = gate })
+		n.part.Set(func() { n.part.AppendGo = gate })
 		var chs []<-chan int16
 		for i := range 20 {
 			chs = append(chs, later(func() int16 { return n.commit("", -1, "hits", int32(i), int64(i)) }))
@@ -265,7 +265,7 @@ func TestFetchOfSeveralGroupsAndAllTopics(t *testing.T) {
 func TestFetchErrorsSitWhereTheVersionHasThem(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := start(t, newMemTopic(1))
-		n.part.set(func() { n.part.leader = 2 })
+		n.part.Set(func() { n.part.Lead = 2 })
 		req := kmsg.NewPtrOffsetFetchRequest()
 		req.Version, req.Group = 1, testGroup
 		req.Topics = []kmsg.OffsetFetchRequestTopic{{Topic: "hits", Partitions: []int32{0}}}

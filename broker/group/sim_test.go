@@ -66,7 +66,7 @@ func simulate(t *testing.T, seed uint64) {
 		time.Sleep(time.Duration(rng.IntN(4000)) * time.Millisecond)
 		s.fault(rng, mt, change)
 	}
-	s.part.set(func() { s.part.appendErr, s.part.appendBut = nil, false })
+	s.part.Set(func() { s.part.AppendErr, s.part.AppendBut = nil, false })
 	s.mu.Lock()
 	s.calm = true
 	s.mu.Unlock()
@@ -95,11 +95,11 @@ func (s *sim) current() *node {
 func (s *sim) fault(rng *rand.Rand, mt *memTopic, change func(*Config)) {
 	switch rng.IntN(6) {
 	case 0:
-		s.part.set(func() { s.part.appendErr, s.part.appendBut = led.ErrNotWritten, false })
+		s.part.Set(func() { s.part.AppendErr, s.part.AppendBut = led.ErrNotWritten, false })
 	case 1:
-		s.part.set(func() { s.part.appendErr, s.part.appendBut = errors.New("unknown"), rng.IntN(2) == 0 })
+		s.part.Set(func() { s.part.AppendErr, s.part.AppendBut = errors.New("unknown"), rng.IntN(2) == 0 })
 	case 2:
-		s.part.set(func() { s.part.epoch++ })
+		s.part.Set(func() { s.part.Epoch++ })
 	case 3:
 		s.current().stop()
 		next := start(s.t, mt, change)
@@ -107,7 +107,7 @@ func (s *sim) fault(rng *rand.Rand, mt *memTopic, change func(*Config)) {
 		s.node = next
 		s.mu.Unlock()
 	default:
-		s.part.set(func() { s.part.appendErr, s.part.appendBut = nil, false })
+		s.part.Set(func() { s.part.AppendErr, s.part.AppendBut = nil, false })
 	}
 }
 

@@ -185,14 +185,14 @@ func TestStaticMemberIsNotReplacedWhenThatCanNotBeStored(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := start(t, newMemTopic(1))
 		ids, gen := n.stable(static(joinReq(""), "a"))
-		n.part.set(func() { n.part.appendErr = led.ErrNotWritten })
+		n.part.Set(func() { n.part.AppendErr = led.ErrNotWritten })
 		if got := <-n.joinLater(static(joinReq(""), "a")); got.ErrorCode != codeCoordinatorNotAvailable {
 			t.Errorf("JoinGroup: code %d, want COORDINATOR_NOT_AVAILABLE", got.ErrorCode)
 		}
 		if code := n.beat(ids[0], gen); code != codeNone {
 			t.Errorf("Heartbeat of the former self: code %d, want none: it is still the one", code)
 		}
-		n.part.set(func() { n.part.appendErr = nil })
+		n.part.Set(func() { n.part.AppendErr = nil })
 		if got := <-n.joinLater(static(joinReq(""), "a")); got.ErrorCode != codeNone || got.Generation != gen {
 			t.Errorf("JoinGroup later: %+v, want the same generation", got)
 		}
@@ -241,7 +241,7 @@ func TestReplacedTwiceWhileStoringAnswersOnlyTheLast(t *testing.T) {
 		n := start(t, newMemTopic(1))
 		n.stable(static(joinReq(""), "a"))
 		gate := make(chan struct{})
-		n.part.set(func() { n.part.appendGo = gate })
+		n.part.Set(func() { n.part.AppendGo = gate })
 		first := n.joinLater(static(joinReq(""), "a"))
 		synctest.Wait()
 		second := n.joinLater(static(joinReq(""), "a"))

@@ -56,7 +56,7 @@ func (n *node) fetchStable(partition int32) (int64, int16) {
 // reload makes a coordinator of what the log says.
 func (n *node) reload(mt *memTopic, change ...func(*Config)) *node {
 	n.stop()
-	n.part.set(func() { n.part.epoch++ })
+	n.part.Set(func() { n.part.Epoch++ })
 	return start(n.t, mt, change...)
 }
 
@@ -142,7 +142,7 @@ func TestTxnCommitIsRefusedToThoseWhoMustNot(t *testing.T) {
 		if code := ask(func(*kmsg.TxnOffsetCommitRequest) {}, early); code != codeNone {
 			t.Errorf("commit after the marker of the transaction before: code %d", code)
 		}
-		n.part.set(func() { n.part.epochs[testProducer] = 7 })
+		n.part.Set(func() { n.part.epochs[testProducer] = 7 })
 		if code := ask(func(*kmsg.TxnOffsetCommitRequest) {}, allowed); code != codeInvalidProducerEpoch {
 			t.Errorf("commit of a fenced producer: code %d, want INVALID_PRODUCER_EPOCH", code)
 		}
@@ -171,13 +171,13 @@ func TestStagedOffsetsAreNotExpired(t *testing.T) {
 func TestMarkersForWhatIsNotCoordinatedHere(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := start(t, newMemTopic(1))
-		n.part.set(func() { n.part.appendErr = led.ErrNotWritten })
-		n.part.set(func() { n.part.epochs[testProducer], n.part.open[testProducer] = 0, true })
+		n.part.Set(func() { n.part.AppendErr = led.ErrNotWritten })
+		n.part.Set(func() { n.part.epochs[testProducer], n.part.open[testProducer] = 0, true })
 		m := record.Marker{ProducerID: testProducer, Commit: true}
 		if err := n.WriteMarker(t.Context(), 0, m); !errors.Is(err, led.ErrNotWritten) {
 			t.Errorf("marker while nothing can be written: %v", err)
 		}
-		n.part.set(func() { n.part.appendErr, n.part.serving = nil, false })
+		n.part.Set(func() { n.part.AppendErr, n.part.Serving = nil, false })
 		if err := n.WriteMarker(t.Context(), 0, m); !errors.Is(err, led.ErrNotLeader) {
 			t.Errorf("marker on a node that does not lead: %v", err)
 		}
@@ -224,10 +224,10 @@ func TestStagedOffsetsAgreeWithTheLog(t *testing.T) {
 // model reads the whole log anew: for each record it looks ahead for the marker.
 func (p *memPartition) model(t *testing.T, partition int32) (at int64, code int16) {
 	t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	var batches [][]byte
+	p.Set(func() { batches = p.Batches })
 	at = -1
-	for i, raw := range p.batches {
+	for i, raw := range batches {
 		b, err := record.Check(raw)
 		if err != nil {
 			t.Fatal(err)
@@ -240,7 +240,7 @@ func (p *memPartition) model(t *testing.T, partition int32) (at int64, code int1
 			if err != nil || !k.isOffset || k.partition != partition {
 				return err
 			}
-			switch outcome := p.outcome(t, b, p.batches[i+1:]); {
+			switch outcome := p.outcome(t, b, batches[i+1:]); {
 			case outcome == "open":
 				code = codeUnstableOffsetCommit
 			case outcome == "abort":

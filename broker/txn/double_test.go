@@ -3,7 +3,6 @@ package txn
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -13,149 +12,44 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/weir-analytics/weir/broker/led"
+	"github.com/weir-analytics/weir/broker/led/ledtest"
 	"github.com/weir-analytics/weir/broker/record"
 )
 
-const testNode = 1
-
-// memPartition is a partition in memory. Its fields are set by tests while nothing is under way, or under mu.
-type memPartition struct {
-	mu      sync.Mutex
-	batches [][]byte
-	start   int64
-	next    int64
-	leader  int32
-	epoch   int32
-	serving bool
-
-	appendErr error         // Append fails with it
-	appendBut bool          // ... but writes all the same
-	appendGo  chan struct{} // when set, Append waits for a token before it writes
-	readErr   error
-}
-
-func (p *memPartition) Append(ctx context.Context, recs []record.Record) (int64, error) {
-	p.mu.Lock()
-	gate := p.appendGo
-	p.mu.Unlock()
-	if gate != nil {
-		select {
-		case <-gate:
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.leader != testNode || !p.serving {
-		return 0, fmt.Errorf("append: %w", led.ErrNotLeader)
-	}
-	if p.appendErr != nil && !p.appendBut {
-		return 0, p.appendErr
-	}
-	return p.add(recs), p.appendErr
-}
-
-// add writes a batch; mu is held.
-func (p *memPartition) add(recs []record.Record) int64 {
-	b := record.NewBuilder(record.None)
-	for _, r := range recs {
-		b.Append(r)
-	}
-	batch, err := b.Build()
-	if err != nil {
-		panic(err)
-	}
-	record.SetPlace(batch, p.next, p.epoch)
-	p.batches = append(p.batches, batch)
-	base := p.next
-	p.next += int64(len(recs))
-	return base
-}
-
-func (p *memPartition) Read(offset int64, maxBytes int) ([]byte, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.readErr != nil {
-		return nil, p.readErr
-	}
-	var out []byte
-	for _, raw := range p.batches {
-		b, err := record.Check(raw)
-		if err != nil {
-			return nil, err
-		}
-		if b.LastOffset() < offset {
+// states lists the states that a log has of an id, in order; "-" is a tombstone.
+func states(t *testing.T, p *ledtest.Partition, id string) []string {
+	t.Helper()
+	var out []string
+	for _, r := range p.Records(t) {
+		key, err := parseKey(r.Key)
+		if err == nil && key != id {
 			continue
 		}
-		if len(out) > 0 && len(out)+len(raw) > maxBytes {
-			break
+		if err == nil && r.Value == nil {
+			out = append(out, "-")
+			continue
 		}
-		out = append(out, raw...)
-	}
-	return out, nil
-}
-
-func (p *memPartition) LogStart() int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.start
-}
-
-func (p *memPartition) HighWatermark() int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.next
-}
-
-func (p *memPartition) Leader() (int32, int32, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.leader, p.epoch, p.serving
-}
-
-func (p *memPartition) set(fn func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	fn()
-}
-
-// states lists the states that the log has of an id, in order; "-" is a tombstone.
-func (p *memPartition) states(t *testing.T, id string) []string {
-	t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var out []string
-	for _, raw := range p.batches {
-		err := record.ForEach(raw, func(r record.Record) error {
-			if key, err := parseKey(r.Key); err != nil || key != id {
-				return err
-			}
-			if r.Value == nil {
-				out = append(out, "-")
-				return nil
-			}
-			m, err := parseValue(r.Value)
-			out = append(out, m.state.String())
-			return err
-		})
+		var m metadata
+		if err == nil {
+			m, err = parseValue(r.Value)
+		}
 		if err != nil {
 			t.Fatalf("read the log: %v", err)
 		}
+		out = append(out, m.state.String())
 	}
 	return out
 }
 
 // memTopic is the state topic in memory, with one partition, so that every id is in it.
 type memTopic struct {
-	part *memPartition
+	part *ledtest.Partition
 	mu   sync.Mutex
 	ids  int64 // the first producer id that was not given out
 }
 
 func newMemTopic() *memTopic {
-	return &memTopic{part: &memPartition{leader: testNode, epoch: 1, serving: true}, ids: 1000}
+	return &memTopic{part: ledtest.New(), ids: 1000}
 }
 
 func (mt *memTopic) Count() int32 { return 1 }
@@ -207,7 +101,7 @@ type node struct {
 	*Coordinator
 	t       *testing.T
 	topic   *memTopic
-	part    *memPartition
+	part    *ledtest.Partition
 	markers *memMarkers
 	stop    func()
 }
@@ -219,7 +113,7 @@ const (
 
 func testConfig(mt *memTopic, k *memMarkers) Config {
 	cfg := Default()
-	cfg.NodeID, cfg.Partitions, cfg.Markers = testNode, mt, k
+	cfg.NodeID, cfg.Partitions, cfg.Markers = ledtest.Node, mt, k
 	cfg.Topics = memTopics{testTopic: 4, "__consumer_offsets": 50}
 	cfg.GroupPartition = func(group string) (string, int32, bool) { return "__consumer_offsets", 7, group != "" }
 	cfg.AllocateProducerIDs = func(_ context.Context, n int64) (int64, error) {
@@ -243,16 +137,7 @@ func start(t *testing.T, mt *memTopic, k *memMarkers, change ...func(*Config)) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := c.Run(ctx); err != nil {
-			t.Errorf("Run: %v", err)
-		}
-	}()
-	n := &node{Coordinator: c, t: t, topic: mt, part: mt.part, markers: k, stop: func() { cancel(); <-done }}
-	t.Cleanup(n.stop)
+	n := &node{Coordinator: c, t: t, topic: mt, part: mt.part, markers: k, stop: ledtest.Run(t, c.Run)}
 	synctest.Wait()
 	return n
 }
@@ -269,7 +154,7 @@ func newMemMarkers() *memMarkers { return &memMarkers{got: map[topicPartition][]
 func (n *node) restart(change ...func(*Config)) *node {
 	n.t.Helper()
 	n.stop()
-	n.part.set(func() { n.part.epoch++ })
+	n.part.Set(func() { n.part.Epoch++ })
 	return start(n.t, n.topic, n.markers, change...)
 }
 

@@ -26,7 +26,7 @@ func TestTransactionOfVersionOneKeepsItsEpoch(t *testing.T) {
 			want(t, "commit again", n.endOne(p, true), codeNone)
 			want(t, "abort after commit", n.endOne(p, false), codeInvalidTxnState)
 		}
-		want(t, "states", len(n.part.states(t, testID)), 1+2*3)
+		want(t, "states", len(states(t, n.part, testID)), 1+2*3)
 		for _, part := range []int32{0, 2} {
 			m := record.Marker{ProducerID: p.id, ProducerEpoch: p.epoch, Commit: true, CoordinatorEpoch: 1}
 			if got := n.markers.of(testTopic, part); !slices.Equal(got, []record.Marker{m, m}) {
@@ -158,10 +158,10 @@ func TestTransactionThatTakesTooLongIsAborted(t *testing.T) {
 		n := startNew(t)
 		p := n.mustInit()
 		want(t, "add", n.addOne(p, 0), codeNone)
-		n.part.set(func() { n.part.appendErr = led.ErrNotWritten })
+		n.part.Set(func() { n.part.AppendErr = led.ErrNotWritten })
 		time.Sleep(61 * time.Second)
 		n.wantState(ongoing)
-		n.part.set(func() { n.part.appendErr = nil })
+		n.part.Set(func() { n.part.AppendErr = nil })
 		time.Sleep(2 * time.Second)
 		n.wantState(completeAbort)
 		want(t, "commit", n.endOne(p, true), codeProducerFenced)
@@ -310,7 +310,7 @@ func TestNothingIsSaidBeforeItIsStored(t *testing.T) {
 		p := n.mustInit()
 		want(t, "add", n.addOne(p, 0), codeNone)
 		gate := make(chan struct{})
-		n.part.set(func() { n.part.appendGo = gate })
+		n.part.Set(func() { n.part.AppendGo = gate })
 		code := make(chan int16, 1)
 		go func() { code <- n.endOne(p, true) }()
 		synctest.Wait()
@@ -327,7 +327,7 @@ func TestNothingIsSaidBeforeItIsStored(t *testing.T) {
 		gate <- struct{}{}
 		gate <- struct{}{}
 		want(t, "in time", <-code, codeNone)
-		n.part.set(func() { n.part.appendGo = nil })
+		n.part.Set(func() { n.part.AppendGo = nil })
 	})
 }
 
@@ -371,7 +371,7 @@ func TestPartitionsThatAreGoneOrMovedOnDoNotHoldUp(t *testing.T) {
 		n.wantState(completeCommit)
 		want(t, "add", n.addOne(p, 0), codeNone)
 		n.markers.set(func(topicPartition, record.Marker) error { return ErrNewerCoordinator })
-		n.part.set(func() { n.part.serving = false })
+		n.part.Set(func() { n.part.Serving = false })
 		want(t, "not coordinated here", n.endOne(p, true), codeNotCoordinator)
 	})
 }
@@ -382,11 +382,11 @@ func TestUnknownOutcomeIsFoundOutFromTheLog(t *testing.T) {
 			n := startNew(t)
 			p := n.mustInit()
 			want(t, "add", n.addOne(p, 0), codeNone)
-			n.part.set(func() { n.part.appendErr, n.part.appendBut = errUnknown, written })
+			n.part.Set(func() { n.part.AppendErr, n.part.AppendBut = errUnknown, written })
 			if code := n.endOne(p, true); code != codeCoordinatorNotAvailable && code != codeNotCoordinator {
 				t.Fatalf("commit of unknown outcome: code %d, want one that makes clients ask again", code)
 			}
-			n.part.set(func() { n.part.appendErr, n.part.appendBut = nil, false })
+			n.part.Set(func() { n.part.AppendErr, n.part.AppendBut = nil, false })
 			var code int16
 			for range 5 {
 				if code = n.endOne(p, true); code == codeNone {
@@ -405,18 +405,18 @@ func TestPartitionThatCannotBeReadIsNotServed(t *testing.T) {
 		n := startNew(t)
 		p := n.mustInit()
 		n.stop()
-		n.part.set(func() { n.part.readErr = errUnknown })
+		n.part.Set(func() { n.part.ReadErr = errUnknown })
 		n = start(t, n.topic, n.markers)
 		_, code := n.init(5, nil)
 		want(t, "while it can't be read", code, codeCoordinatorNotAvailable)
-		n.part.set(func() {
-			n.part.readErr = nil
-			n.part.add([]record.Record{{Key: encodeKey("x"), Value: []byte{0, 9}}})
+		n.part.Set(func() {
+			n.part.ReadErr = nil
+			n.part.Add([]record.Record{{Key: encodeKey("x"), Value: []byte{0, 9}}})
 		})
 		time.Sleep(time.Minute)
 		_, code = n.init(5, nil)
 		want(t, "with a record that is not understood", code, codeCoordinatorNotAvailable)
-		n.part.set(func() { n.part.batches, n.part.next = n.part.batches[:1], 1 })
+		n.part.Set(func() { n.part.Batches, n.part.Next = n.part.Batches[:1], 1 })
 		time.Sleep(time.Minute)
 		next := n.mustInit()
 		want(t, "epoch", next, producer{p.id, p.epoch + 1})
@@ -434,7 +434,7 @@ func TestUnusedIDsAreForgotten(t *testing.T) {
 		time.Sleep(3 * time.Hour)
 		want(t, "forgotten", n.describe().ErrorCode, codeTransactionalIDNotFound)
 		want(t, "add", n.addOne(p, 0), codeInvalidProducerIDMapping)
-		states := n.part.states(t, testID)
+		states := states(t, n.part, testID)
 		want(t, "last record", states[len(states)-1], "-")
 		n = n.restart()
 		want(t, "still forgotten", n.describe().ErrorCode, codeTransactionalIDNotFound)
