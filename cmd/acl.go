@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -223,15 +222,11 @@ func aclList(b *brokerReach) *cobra.Command {
 					return err
 				}
 			}
-			if asJSON {
-				return json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"acls": rows})
-			}
 			t := table{head: []string{"PERMISSION", "PRINCIPAL", "OPERATION", "RESOURCE", "NAME", "PATTERN", "HOST"}}
 			for _, r := range rows {
 				t.add(r.Permission, r.Principal, r.Operation, r.Resource, r.Name, r.Pattern, r.Host)
 			}
-			t.print(c.OutOrStdout())
-			return nil
+			return show(c, asJSON, map[string]any{"acls": rows}, t.print)
 		},
 	}
 	f.bind(c)

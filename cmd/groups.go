@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -38,15 +37,11 @@ func groupsList(b *brokerReach) *cobra.Command {
 				for _, l := range lags.Sorted() {
 					rows = append(rows, groupRow{Group: l.Group, State: l.State, Protocol: l.ProtocolType, Members: len(l.Members), Lag: l.Lag.Total()})
 				}
-				if asJSON {
-					return json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"groups": rows})
-				}
 				t := table{head: []string{"GROUP", "STATE", "MEMBERS", "LAG"}}
 				for _, r := range rows {
 					t.add(r.Group, r.State, number(int64(r.Members)), number(r.Lag))
 				}
-				t.print(c.OutOrStdout())
-				return nil
+				return show(c, asJSON, map[string]any{"groups": rows}, t.print)
 			})
 		},
 	}
@@ -95,11 +90,7 @@ func groupsDescribe(b *brokerReach) *cobra.Command {
 					}
 					doc.Partitions = append(doc.Partitions, row)
 				}
-				if asJSON {
-					return json.NewEncoder(c.OutOrStdout()).Encode(doc)
-				}
-				doc.print(c.OutOrStdout())
-				return nil
+				return show(c, asJSON, doc, doc.print)
 			})
 		},
 	}

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -140,15 +139,11 @@ func kafkaUserList(b *brokerReach) *cobra.Command {
 					}
 					rows = append(rows, r)
 				}
-				if asJSON {
-					return json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"users": rows})
-				}
 				t := table{head: []string{"NAME", "MECHANISMS"}}
 				for _, r := range rows {
 					t.add(r.Name, strings.Join(r.Mechanisms, ","))
 				}
-				t.print(c.OutOrStdout())
-				return nil
+				return show(c, asJSON, map[string]any{"users": rows}, t.print)
 			})
 		},
 	}

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -156,9 +155,6 @@ func quotaList(b *brokerReach) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"quotas": rows})
-			}
 			t := table{head: []string{"USER", "CLIENT ID", "LIMIT", "VALUE"}}
 			for _, r := range rows {
 				for _, key := range []string{state.QuotaProduce, state.QuotaFetch, state.QuotaRequest} {
@@ -167,8 +163,7 @@ func quotaList(b *brokerReach) *cobra.Command {
 					}
 				}
 			}
-			t.print(c.OutOrStdout())
-			return nil
+			return show(c, asJSON, map[string]any{"quotas": rows}, t.print)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,7 +37,6 @@ func receivedCommand() *cobra.Command {
 			return json.NewEncoder(c.OutOrStdout()).Encode(doc)
 		}
 		t := table{head: []string{"TOPIC", "PARTITION", "MINUTE", "FROM", "TO", "RECORDS", "BYTES", "NOTE"}}
-		number := func(n int64) string { return strconv.FormatInt(n, 10) }
 		for _, r := range doc.Ranges {
 			minute, _ := r.Minute.MarshalText()
 			note := ""

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
@@ -65,15 +64,11 @@ func siteList(r *reach) *cobra.Command {
 			if err := a.call(c.Context(), http.MethodGet, "/api/v1/sites", nil, &doc); err != nil {
 				return err
 			}
-			if asJSON {
-				return json.NewEncoder(c.OutOrStdout()).Encode(doc)
-			}
 			t := table{head: []string{"SITE", "TIMEZONE", "VISITORS NOW", "HITS IN 30 MIN", "ADDED"}}
 			for _, s := range doc.Sites {
 				t.add(s.Name, s.Timezone, number(s.VisitorsNow), number(s.Hits30m), s.CreatedAt.Format(time.DateOnly))
 			}
-			t.print(c.OutOrStdout())
-			return nil
+			return show(c, asJSON, doc, t.print)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")

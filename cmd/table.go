@@ -1,12 +1,15 @@
 package cmd
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/spf13/cobra"
 )
 
 // table prints rows in columns: those whose cells are all numbers to the right, the others to the left.
@@ -46,6 +49,15 @@ func (t *table) print(w io.Writer) {
 		}
 		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
 	}
+}
+
+// show prints a document as JSON, or what print makes of it.
+func show(c *cobra.Command, asJSON bool, doc any, print func(io.Writer)) error {
+	if asJSON {
+		return json.NewEncoder(c.OutOrStdout()).Encode(doc)
+	}
+	print(c.OutOrStdout())
+	return nil
 }
 
 func isNumber(s string) bool {

@@ -77,15 +77,11 @@ func tokenList(r *reach) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"tokens": tokens})
-			}
 			t := table{head: []string{"NAME", "SCOPES", "ADDED"}}
 			for _, tok := range tokens {
 				t.add(tok.Name, strings.Join(tok.Scopes, ","), tok.CreatedAt.Format(time.DateOnly))
 			}
-			t.print(c.OutOrStdout())
-			return nil
+			return show(c, asJSON, map[string]any{"tokens": tokens}, t.print)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -59,15 +58,11 @@ func topicsList(b *brokerReach) *cobra.Command {
 					}
 					rows = append(rows, row)
 				}
-				if asJSON {
-					return json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"topics": rows})
-				}
 				t := table{head: []string{"TOPIC", "PARTITIONS", "COPIES", "RECORDS"}}
 				for _, r := range rows {
 					t.add(r.Topic, strconv.Itoa(r.Partitions), strconv.Itoa(r.Replicas), number(r.Records))
 				}
-				t.print(c.OutOrStdout())
-				return nil
+				return show(c, asJSON, map[string]any{"topics": rows}, t.print)
 			})
 		},
 	}
@@ -152,11 +147,7 @@ func topicsDescribe(b *brokerReach) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if asJSON {
-					return json.NewEncoder(c.OutOrStdout()).Encode(doc)
-				}
-				doc.print(c.OutOrStdout())
-				return nil
+				return show(c, asJSON, doc, doc.print)
 			})
 		},
 	}

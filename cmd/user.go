@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -88,15 +87,11 @@ func userList(r *reach) *cobra.Command {
 			if err := a.call(c.Context(), http.MethodGet, "/api/v1/users", nil, &doc); err != nil {
 				return err
 			}
-			if asJSON {
-				return json.NewEncoder(c.OutOrStdout()).Encode(doc)
-			}
 			t := table{head: []string{"EMAIL", "ROLE", "ADDED"}}
 			for _, u := range doc.Users {
 				t.add(u.Email, u.Role, u.CreatedAt.Format(time.DateOnly))
 			}
-			t.print(c.OutOrStdout())
-			return nil
+			return show(c, asJSON, doc, t.print)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
