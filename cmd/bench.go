@@ -3,7 +3,6 @@ package cmd
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -66,11 +65,7 @@ decoding the same hits in memory and adding each to three counters.`,
 		if err != nil {
 			return err
 		}
-		if f.asJSON {
-			return json.NewEncoder(c.OutOrStdout()).Encode(report)
-		}
-		report.print(c.OutOrStdout())
-		return nil
+		return show(c, f.asJSON, report, report.print)
 	}
 	c.AddCommand(&cobra.Command{Use: "bare-handler", Hidden: true, Args: exactly(0), RunE: func(c *cobra.Command, _ []string) error {
 		return serveBare(c.Context(), c.OutOrStdout())
@@ -265,14 +260,17 @@ func (m *measuring) compare(ctx context.Context, name string, weir, bare [][]byt
 			if err != nil {
 				return benchRow{}, fmt.Errorf("%s, %s: %w", name, []string{"bare handler", "weir without counting", "weir"}[i], err)
 			}
-			cpu := bench.CPUTime(s.server.pid) - before
-			side := benchSide{PerSecond: load.PerSecond(), P50Millis: float64(load.P50.Microseconds()) / 1000, P99Millis: float64(load.P99.Microseconds()) / 1000,
-				CPUMicros: float64(cpu.Nanoseconds()) / 1000 / float64(load.Events)}
-			side.Ratio = side.PerSecond / append(sides[0], side)[round].PerSecond
-			sides[i] = append(sides[i], side)
+			sides[i] = append(sides[i], sideOf(load, bench.CPUTime(s.server.pid)-before))
+			sides[i][round].Ratio = sides[i][round].PerSecond / sides[0][round].PerSecond
 		}
 	}
 	return benchRow{Name: name, Bare: middle(sides[0]), Taken: middle(sides[1]), Weir: middle(sides[2])}, nil
+}
+
+// sideOf is one measurement, but for its ratio. cpu is what the server took.
+func sideOf(load bench.Load, cpu time.Duration) benchSide {
+	return benchSide{PerSecond: load.PerSecond(), P50Millis: float64(load.P50.Microseconds()) / 1000, P99Millis: float64(load.P99.Microseconds()) / 1000,
+		CPUMicros: float64(cpu.Nanoseconds()) / 1000 / float64(load.Events)}
 }
 
 // middle takes the middle one of each figure.
