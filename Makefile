@@ -124,9 +124,9 @@ bench: build ## hits/s one by one and in batches, seconds from hit to visible, b
 .PHONY: bench-broker
 bench-broker: build ## produce, consume and fetch beside kfake, Apache Kafka and NATS JetStream (docs/benchmarks.md)
 	@if command -v mvn >/dev/null; then cd clients/java && mvn -q -B compile; else echo "mvn is not installed; Apache Kafka is left out"; fi
-	cd clients/bench && CGO_ENABLED=0 go build -o $(abspath bin/bench-broker) .
+	cd clients/bench && go vet . && go test . && CGO_ENABLED=0 go build -o $(abspath bin/bench-broker) .
 	bin/bench-broker -weir bin/weir $(if $(shell command -v mvn),-java-lib clients/java/target/lib) $(BENCH)
 
 .PHONY: clean
 clean: ## remove what make built; data directories stay
-	rm -rf bin dashboards/dist/* dashboards/node_modules go-test.out
+	rm -rf bin dashboards/dist/* dashboards/node_modules clients/node/node_modules clients/java/target go-test.out
