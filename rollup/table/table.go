@@ -315,7 +315,6 @@ func scan(r pebble.Reader, from, to []byte, f func(key, value []byte) error) err
 	return nil
 }
 
-// storeLog passes what the store has to say on. It reports corruption as an error value too.
 // sayDamage keeps the store from ending the process over damaged bytes: whoever reads them gets an error, which condemns the table.
 func sayDamage(log *slog.Logger) *pebble.EventListener {
 	return &pebble.EventListener{DataCorruption: func(info pebble.DataCorruptionInfo) {
@@ -323,6 +322,7 @@ func sayDamage(log *slog.Logger) *pebble.EventListener {
 	}}
 }
 
+// storeLog passes what the store has to say on. It reports corruption as an error value too.
 type storeLog struct{ log *slog.Logger }
 
 func (s storeLog) Infof(format string, args ...any) {
