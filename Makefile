@@ -27,7 +27,7 @@ run: build ## build, start on ./data, print the address and the set-up link
 	bin/weir serve
 
 .PHONY: demo
-demo: build ## start on ./data-demo with made-up traffic: a day of history and a live trickle
+demo: build ## start on ./data-demo with made-up traffic: a year of history and a live trickle
 	bin/weir demo
 
 .PHONY: build

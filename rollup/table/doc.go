@@ -10,5 +10,5 @@
 //   - Of two records of a cell the one with the greater folded_to stays, whichever came first.
 //   - The position in the log and the records up to it are in one batch.
 //
-// Start reading at table.go; keys.go is the layout, apply.go takes records in, identities.go is tally's part.
+// Start reading at table.go; keys.go is the layout, apply.go takes records in, feed.go what folds hand over, identities.go is tally's part.
 package table
