@@ -21,6 +21,7 @@ import (
 	"github.com/weir-analytics/weir/raftfsm"
 	"github.com/weir-analytics/weir/raftfsm/state"
 	"github.com/weir-analytics/weir/rollup"
+	"github.com/weir-analytics/weir/rollup/feed"
 )
 
 // Shape is a kind of hits to count.
@@ -48,6 +49,8 @@ type Counting struct {
 	Hits int
 	CPU  time.Duration // of all cores: fetch, decode, tally, folds, publish, commit, and the table
 	Bare time.Duration // of decoding the same hits in memory and adding them to counters of three lengths of windows
+
+	Written map[string]int64 // records, by topic of deltas and cells
 }
 
 // Count writes hits to a log in dir, which is made, and then counts them from there: log, groups, folds and table in this process.
@@ -96,7 +99,30 @@ func Count(ctx context.Context, dir string, shape Shape) (c Counting, err error)
 	c.CPU = cpuTime() - before
 	stop()
 	<-done
+	if err == nil {
+		c.Written, err = written(ctx, feed.Log{Seeds: []string{log.Addr().String()}, Dialer: log.Dial, Logger: quiet})
+	}
 	return c, err
+}
+
+// written returns how many records the topics have that counting writes.
+func written(ctx context.Context, log feed.Log) (map[string]int64, error) {
+	client, err := log.Client()
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	records := map[string]int64{}
+	for _, topic := range []string{rollup.TopicDeltas, rollup.TopicMinute, rollup.TopicHour, rollup.TopicDay} {
+		bounds, err := feed.PartitionBounds(ctx, client, topic)
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range bounds {
+			records[topic] += b.End
+		}
+	}
+	return records, nil
 }
 
 // openLog opens a controller and a broker with the topics of the pipeline, and runs them in the group.

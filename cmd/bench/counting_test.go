@@ -42,7 +42,32 @@ func TestCountCountsToTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Hits != 2500 || c.Bare <= 0 || c.CPU <= c.Bare {
+	if c.Hits != 2500 || c.Bare <= 0 || c.CPU <= c.Bare || len(c.Written) != 4 {
 		t.Errorf("got %+v", c)
+	}
+	for topic, n := range c.Written {
+		if n == 0 {
+			t.Errorf("nothing was written to %s", topic)
+		}
+	}
+}
+
+// BenchmarkCount is what weir bench --only counting measures, with the records that a hit costs, and for profiles.
+func BenchmarkCount(b *testing.B) {
+	for _, shape := range Shapes() {
+		b.Run(shape.Name, func(b *testing.B) {
+			var used time.Duration
+			for range b.N {
+				c, err := Count(b.Context(), b.TempDir(), shape)
+				if err != nil {
+					b.Fatal(err)
+				}
+				used += c.CPU
+				for topic, n := range c.Written {
+					b.ReportMetric(float64(n)/float64(c.Hits), topic+"/hit")
+				}
+			}
+			b.ReportMetric(float64(used.Nanoseconds())/float64(b.N*shape.Hits), "cpu-ns/hit")
+		})
 	}
 }
