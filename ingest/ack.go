@@ -48,8 +48,7 @@ func ackOf(r *http.Request) (level ack, asked bool) {
 // settle has the queued hits written and waits as long as the sender wants, and says in a header how far they are. The error is one of the way to
 // the log. Hits that are committed and not counted in time are no error: they are done, and will be counted.
 func (t *intake) settle(w http.ResponseWriter, r *http.Request) error {
-	level, asked := ackOf(r)
-	if level == ackNone {
+	if t.level == ackNone {
 		t.flush()
 		w.Header().Set(headerAck, "none")
 		return nil
@@ -58,10 +57,10 @@ func (t *intake) settle(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	reached := "committed"
-	if level == ackCounted && t.counted(r.Context()) {
+	if t.level == ackCounted && t.counted(r.Context()) {
 		reached = "counted"
 	}
-	if asked {
+	if t.asked {
 		w.Header().Set(headerAck, reached)
 	}
 	return nil

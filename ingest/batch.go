@@ -21,10 +21,12 @@ type batch struct {
 
 // entry is one hit in buf: it ends at end and starts where the one before it ends.
 type entry struct {
-	end   int
-	site  uint32
-	ms    int64
-	alone bool // nobody waits for it: when it is not written, the queue counts it as lost
+	end    int
+	ms     int64
+	site   uint32
+	source origin
+	bot    bool
+	alone  bool // nobody waits for it: when it is not written, the queue counts it as lost
 }
 
 // spare holds buffers of written batches for reuse.
@@ -45,9 +47,9 @@ func (b *batch) release() {
 }
 
 // add encodes a hit.
-func (b *batch) add(h *hit.Hit, alone bool) {
+func (b *batch) add(h *hit.Hit, from origin, alone bool) {
 	b.buf = hit.Append(b.buf, h)
-	b.entries = append(b.entries, entry{end: len(b.buf), site: h.SiteID, ms: h.ReceivedMs, alone: alone})
+	b.entries = append(b.entries, entry{end: len(b.buf), site: h.SiteID, ms: h.ReceivedMs, source: from, bot: h.Bot, alone: alone})
 }
 
 // recordSpace is what records needs; the run loop of a partition keeps it from batch to batch.

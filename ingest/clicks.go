@@ -42,7 +42,7 @@ func (i *Ingest) serveClicks(w http.ResponseWriter, r *http.Request, client clie
 		i.refuseBatch(w, refusal{http.StatusUnsupportedMediaType, "content-type", "must be application/x-ndjson or application/json", reasonContentType, 0})
 		return
 	}
-	t, err := i.newIntake(sourceClick)
+	t, err := i.intakeOf(r, sourceClick)
 	if err != nil {
 		i.refuseBatch(w, refusalOf(err))
 		return
@@ -289,9 +289,6 @@ func (c *clicks) answer(w http.ResponseWriter) {
 		a.Error = &batchError{string(r.reason), "the log did not take all clicks; send the whole batch again: clicks with an id are counted once"}
 	case c.hits == 0 && c.rejected > 0:
 		status = http.StatusBadRequest
-	}
-	if c.failed == nil {
-		c.count()
 	}
 	w.Header()["Content-Type"] = textJSON
 	w.WriteHeader(status)

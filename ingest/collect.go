@@ -23,9 +23,9 @@ type collect struct {
 	speaks bool // the sender has shown a key: its word on addresses, agents and times of others is taken
 }
 
-func (i *Ingest) newCollect(r *http.Request, client clientip.Client, source string) (*collect, error) {
+func (i *Ingest) newCollect(r *http.Request, client clientip.Client, from origin) (*collect, error) {
 	i.proxies.note(client, i.cfg.Log)
-	t, err := i.newIntake(source)
+	t, err := i.intakeOf(r, from)
 	if err != nil {
 		return nil, err
 	}
@@ -68,11 +68,8 @@ func (c *collect) tryTake(e *dialect.Event, site state.Site) error {
 // commit waits until all hits are committed, or as long as the sender asks for. gone is true when the sender has left meanwhile: the hits are
 // on their way, and nobody reads the answer.
 func (c *collect) commit(w http.ResponseWriter) (gone bool, err error) {
-	if err := c.settle(w, c.r); err != nil {
-		return errors.Is(err, context.Canceled), err
-	}
-	c.count()
-	return false, nil
+	err = c.settle(w, c.r)
+	return errors.Is(err, context.Canceled), err
 }
 
 // refusalNoPage refuses a hit whose page is code or content, and no address.
@@ -168,9 +165,9 @@ func refusalOfBatch(err error) refusal {
 }
 
 // serveOne takes one hit of a tracker that wants a picture for an answer. read says what the hit is, and for which site.
-func (i *Ingest) serveOne(w http.ResponseWriter, r *http.Request, client clientip.Client, source string, gif []byte,
+func (i *Ingest) serveOne(w http.ResponseWriter, r *http.Request, client clientip.Client, from origin, gif []byte,
 	read func(c *collect) (dialect.Event, state.Site, error)) {
-	c, err := i.newCollect(r, client, source)
+	c, err := i.newCollect(r, client, from)
 	if err == nil {
 		var e dialect.Event
 		var site state.Site

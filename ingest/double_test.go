@@ -145,6 +145,16 @@ func start(t testing.TB, change func(*Config), names ...string) *fixture {
 	return f
 }
 
+// lostOf returns how many hits of a site are counted as lost for a reason.
+func (f *fixture) lostOf(site state.SiteID, why reason) (n uint64) {
+	for key, cell := range f.drops.cells {
+		if key.site == site && key.reason == why {
+			n += cell.count
+		}
+	}
+	return n
+}
+
 // send sends a request from this machine.
 func (f *fixture) send(method, target, body string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))

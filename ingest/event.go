@@ -51,15 +51,15 @@ func (i *Ingest) serveEvent(w http.ResponseWriter, r *http.Request, client clien
 }
 
 // takeEvent writes the hits of one event, one for each of its sites, and answers.
-func (i *Ingest) takeEvent(w http.ResponseWriter, r *http.Request, client clientip.Client, e *dialect.Event, source string) {
+func (i *Ingest) takeEvent(w http.ResponseWriter, r *http.Request, client clientip.Client, e *dialect.Event, from origin) {
 	i.proxies.note(client, i.cfg.Log)
-	t, err := i.newIntake(source)
+	t, err := i.intakeOf(r, from)
 	if err != nil {
-		i.answer(w, source, refusalOf(err))
+		i.answer(w, from, refusalOf(err))
 		return
 	}
 	if !pageurl.IsPage(e.URL) { // of a picture; events were looked at before
-		i.answer(w, source, refusalNoPage)
+		i.answer(w, from, refusalNoPage)
 		return
 	}
 	page := pageurl.Parse(e.URL)
@@ -70,30 +70,29 @@ func (i *Ingest) takeEvent(w http.ResponseWriter, r *http.Request, client client
 		w.Header().Set("X-Weir-Dropped", string(reasonUnknownSite))
 	}
 	if len(sites) == 0 {
-		i.answerUnknownSite(w, source, firstName(e.Domain, page.Host))
+		i.answerUnknownSite(w, from, firstName(e.Domain, page.Host))
 		return
 	}
 	if sites = i.withinLimits(w, sites); len(sites) == 0 {
-		writeLimited(w, source)
+		writeLimited(w, from)
 		return
 	}
 	if err := t.putEvent(r, client, e, page, sites); err != nil {
 		t.flush()
-		i.answer(w, source, refusalAt(t.inPart(err), sites[0].ID))
+		i.answer(w, from, refusalAt(t.inPart(err), sites[0].ID))
 		return
 	}
 	if err := t.settle(w, r); err != nil {
 		if errors.Is(err, context.Canceled) {
 			return // the sender has gone; the hit is on its way
 		}
-		i.answer(w, source, refusalAt(err, sites[0].ID))
+		i.answer(w, from, refusalAt(err, sites[0].ID))
 		return
 	}
-	t.count()
 	if t.bots > 0 {
 		w.Header().Set("X-Weir-Note", "bot")
 	}
-	i.answerTaken(w, source)
+	i.answerTaken(w, from)
 }
 
 // withinLimits leaves out the sites that get too much.
@@ -113,8 +112,8 @@ func (i *Ingest) withinLimits(w http.ResponseWriter, sites []state.Site) []state
 }
 
 // writeLimited answers a hit whose sites all get too much.
-func writeLimited(w http.ResponseWriter, source string) {
-	if source == sourcePixel {
+func writeLimited(w http.ResponseWriter, from origin) {
+	if from == sourcePixel {
 		writeGIF(w, http.StatusTooManyRequests)
 		return
 	}
@@ -258,8 +257,8 @@ func firstName(names, host string) string {
 }
 
 // answerTaken says that all hits are committed.
-func (i *Ingest) answerTaken(w http.ResponseWriter, source string) {
-	if source == sourcePixel {
+func (i *Ingest) answerTaken(w http.ResponseWriter, from origin) {
+	if from == sourcePixel {
 		writeGIF(w, http.StatusOK)
 		return
 	}
@@ -271,8 +270,8 @@ func (i *Ingest) answerTaken(w http.ResponseWriter, source string) {
 var ok = []byte("ok")
 
 // answer says that nothing was taken.
-func (i *Ingest) answer(w http.ResponseWriter, source string, r refusal) {
-	if source == sourcePixel {
+func (i *Ingest) answer(w http.ResponseWriter, from origin, r refusal) {
+	if from == sourcePixel {
 		i.drop(w, r)
 		writeGIF(w, r.status)
 		return
@@ -280,9 +279,9 @@ func (i *Ingest) answer(w http.ResponseWriter, source string, r refusal) {
 	i.refuse(w, r)
 }
 
-func (i *Ingest) answerUnknownSite(w http.ResponseWriter, source, name string) {
+func (i *Ingest) answerUnknownSite(w http.ResponseWriter, from origin, name string) {
 	w.Header().Set("X-Weir-Dropped", string(reasonUnknownSite))
-	if source == sourcePixel {
+	if from == sourcePixel {
 		writeGIF(w, http.StatusBadRequest)
 		return
 	}

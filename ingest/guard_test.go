@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // packed returns text in each encoding, by the name that a sender gives it.
@@ -298,6 +299,58 @@ func TestSendersChooseHowLongTheyWait(t *testing.T) {
 	if len(counted) != 0 {
 		t.Errorf("%d waits for the counts nobody asked for", len(counted))
 	}
+}
+
+// TestHitsThatNobodyWaitsForAreCountedByWhatBecomesOfThem: a sender that does not wait is not told, so the metrics and the numbers of refused
+// hits tell.
+func TestHitsThatNobodyWaitsForAreCountedByWhatBecomesOfThem(t *testing.T) {
+	for path, body := range map[string]string{
+		"/api/event":  pageview,
+		"/api/clicks": `{"link":"a","host":"shop.example.com"}`,
+		"/api/send":   `{"type":"event","payload":{"website":"shop.example.com","url":"/"}}`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			registry := prometheus.NewRegistry()
+			f := start(t, func(c *Config) { c.Registry = registry })
+			f.log.gate = make(chan struct{}, 1)
+			send := func() {
+				if w := f.send("POST", path+"?ack=none", body); w.Code >= 300 {
+					t.Fatalf("%s: %d %s", path, w.Code, w.Body)
+				}
+			}
+			send()
+			if got := total(t, registry, "weir_ingest_hits_total"); got != 0 {
+				t.Errorf("%s: %v hits are said to be committed, and none is", path, got)
+			}
+			f.log.gate <- struct{}{}
+			synctest.Wait()
+			if got := total(t, registry, "weir_ingest_hits_total"); got != 1 {
+				t.Errorf("%s: %v hits are said to be committed, want 1", path, got)
+			}
+			send() // and the log takes nothing any more
+			f.stop()
+			if got, lost := total(t, registry, "weir_ingest_hits_total"), f.lostOf(1, reasonNotWritten); got != 1 || lost != 1 {
+				t.Errorf("%s: %v committed, %d lost, want 1 and 1", path, got, lost)
+			}
+		})
+	}
+}
+
+// total returns the sum of a counter over its labels.
+func total(t *testing.T, registry *prometheus.Registry, name string) (sum float64) {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			for _, m := range family.Metric {
+				sum += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
 }
 
 func TestTheWaitForTheCountsIsBounded(t *testing.T) {

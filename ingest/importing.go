@@ -356,9 +356,8 @@ func (im *importing) reject(number int64, err error) {
 	}
 }
 
-// finish moves the numbers into the metrics.
+// finish says what an import has left open.
 func (im *importing) finish() {
-	im.count()
 	if im.result.NoVisitor > 0 {
 		im.i.cfg.Log.Info("log lines without client and agent are counted as hits of no visitor", "site", im.site.Name, "lines", im.result.NoVisitor)
 	}

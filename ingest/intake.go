@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"unsafe"
 
@@ -27,8 +28,10 @@ type intake struct {
 	bots        int
 	hits        int
 	lastVisitor uint64 // of the hit queued last
-	source      string // label
-	alone       bool   // nobody waits for the hits
+	source      origin
+	level       ack  // how long the sender waits
+	asked       bool // the sender has named the level
+	alone       bool // nobody waits for the hits
 
 	siteName  string // asked for last
 	site      state.Site
@@ -46,7 +49,8 @@ type referrer struct {
 // maxReferrers bounds the referrers that an intake remembers.
 const maxReferrers = 512
 
-func (i *Ingest) newIntake(source string) (*intake, error) {
+// newIntake returns an intake for an import, or for a request that waits for nothing that it could choose.
+func (i *Ingest) newIntake(from origin) (*intake, error) {
 	if i.queue.stopping() {
 		return nil, errStopping
 	}
@@ -55,11 +59,21 @@ func (i *Ingest) newIntake(source string) (*intake, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &intake{i: i, state: s, days: i.days.Days(s), parts: parts, receivedMs: i.cfg.Now().UnixMilli(), source: source}
+	t := &intake{i: i, state: s, days: i.days.Days(s), parts: parts, receivedMs: i.cfg.Now().UnixMilli(), source: from}
 	if t.touched = t.touchedRoom[:]; len(parts) > len(t.touchedRoom) {
 		t.touched = make([]bool, len(parts))
 	}
 	return t, nil
+}
+
+// intakeOf returns the intake of a request whose sender may choose how long to wait, see settle.
+func (i *Ingest) intakeOf(r *http.Request, from origin) (*intake, error) {
+	t, err := i.newIntake(from)
+	if err == nil {
+		t.level, t.asked = ackOf(r)
+		t.alone = t.level == ackNone
+	}
+	return t, err
 }
 
 // findSite looks a site up by name, and is fast for runs of the same name.
@@ -149,7 +163,7 @@ func (t *intake) put(h *hit.Hit, who visitor.Who, failures []uint64) error {
 	if failures != nil {
 		seen = failures[number]
 	}
-	b, err := t.parts[number].add(h, seen, t.alone)
+	b, err := t.parts[number].add(h, t.source, seen, t.alone)
 	if err != nil {
 		return err
 	}
@@ -186,12 +200,6 @@ func (t *intake) flush() {
 			t.touched[number] = false
 		}
 	}
-}
-
-// count adds the hits of this intake to the metrics. It is called once they are committed.
-func (t *intake) count() {
-	t.i.metrics.hits[t.source].Add(float64(t.hits))
-	t.i.metrics.bots.Add(float64(t.bots))
 }
 
 // view returns bytes as text without a copy. The text is used only until the hit that holds it is encoded, and bodies are not changed

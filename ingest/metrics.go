@@ -7,27 +7,30 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// sources of hits, as labels.
-const (
-	sourceEvent  = "event"
-	sourceClick  = "click"
-	sourcePixel  = "pixel"
-	sourceImport = "import"
+// origin is where a hit came in: the label source of its metric.
+type origin uint8
 
-	sourceUmami       = "umami"
-	sourceGoatCounter = "goatcounter"
-	sourceGA4         = "ga4"
-	sourceMatomo      = "matomo"
-	sourceFathom      = "fathom"
-	sourceHook        = "hook"
-	sourceRedirect    = "redirect"
+const (
+	sourceEvent origin = iota
+	sourceClick
+	sourcePixel
+	sourceImport
+
+	sourceUmami
+	sourceGoatCounter
+	sourceGA4
+	sourceMatomo
+	sourceFathom
+	sourceHook
+	sourceRedirect
 )
 
-var sources = []string{sourceEvent, sourceClick, sourcePixel, sourceImport, sourceUmami, sourceGoatCounter, sourceGA4, sourceMatomo, sourceFathom,
-	sourceHook, sourceRedirect}
+// sourceNames are the labels.
+var sourceNames = [...]string{sourceEvent: "event", sourceClick: "click", sourcePixel: "pixel", sourceImport: "import", sourceUmami: "umami",
+	sourceGoatCounter: "goatcounter", sourceGA4: "ga4", sourceMatomo: "matomo", sourceFathom: "fathom", sourceHook: "hook", sourceRedirect: "redirect"}
 
 type metrics struct {
-	hits       map[string]prometheus.Counter // by source; committed
+	hits       [len(sourceNames)]prometheus.Counter // by source
 	bots       prometheus.Counter
 	dropped    map[reason]prometheus.Counter
 	batches    prometheus.Counter
@@ -42,9 +45,8 @@ func newMetrics(cfg *Config, bodies *atomic.Int64) *metrics {
 	hits := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "weir_ingest_hits_total", Help: "Hits committed to the log."}, []string{"source"})
 	dropped := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "weir_ingest_dropped_total", Help: "Hits not taken, by reason."}, []string{"reason"})
 	m := &metrics{
-		hits:      map[string]prometheus.Counter{},
 		dropped:   map[reason]prometheus.Counter{},
-		bots:      prometheus.NewCounter(prometheus.CounterOpts{Name: "weir_ingest_bots_total", Help: "Hits taken and set apart as bots'."}),
+		bots:      prometheus.NewCounter(prometheus.CounterOpts{Name: "weir_ingest_bots_total", Help: "Hits committed to the log and set apart as bots'."}),
 		batches:   prometheus.NewCounter(prometheus.CounterOpts{Name: "weir_ingest_batches_total", Help: "Record batches committed."}),
 		retries:   prometheus.NewCounter(prometheus.CounterOpts{Name: "weir_ingest_retries_total", Help: "Batches tried again."}),
 		queued:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "weir_ingest_queue_bytes", Help: "Encoded hits waiting to be written."}),
@@ -58,8 +60,8 @@ func newMetrics(cfg *Config, bodies *atomic.Int64) *metrics {
 	bodiesBound.Set(float64(cfg.BodiesBytes))
 	bodiesHeld := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "weir_ingest_bodies_bytes", Help: "Memory held by large request bodies that are being read."},
 		func() float64 { return float64(bodies.Load()) })
-	for _, source := range sources {
-		m.hits[source] = hits.WithLabelValues(source)
+	for from, name := range sourceNames {
+		m.hits[from] = hits.WithLabelValues(name)
 	}
 	for _, r := range reasons {
 		m.dropped[r] = dropped.WithLabelValues(string(r))
@@ -70,8 +72,23 @@ func newMetrics(cfg *Config, bodies *atomic.Int64) *metrics {
 	return m
 }
 
-func (m *metrics) committed(hits int, took time.Duration) {
+// committed counts the hits of a batch.
+func (m *metrics) committed(hits []entry, took time.Duration) {
+	var from [len(sourceNames)]int
+	bots := 0
+	for i := range hits {
+		from[hits[i].source]++
+		if hits[i].bot {
+			bots++
+		}
+	}
+	for by, n := range from {
+		if n > 0 {
+			m.hits[by].Add(float64(n))
+		}
+	}
+	m.bots.Add(float64(bots))
 	m.batches.Inc()
-	m.batchHits.Observe(float64(hits))
+	m.batchHits.Observe(float64(len(hits)))
 	m.appendTime.Observe(took.Seconds())
 }

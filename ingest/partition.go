@@ -34,7 +34,7 @@ type partition struct {
 // add encodes a hit into the batch that is being filled and returns that batch. The hit gets the next sequence when it has no identity
 // yet; call flush after the last one. A caller that needs all its hits before the failed one written passes the failures it saw first, others anyFailures.
 // A hit that nobody waits for is alone.
-func (p *partition) add(h *hit.Hit, failures uint64, alone bool) (*batch, error) {
+func (p *partition) add(h *hit.Hit, from origin, failures uint64, alone bool) (*batch, error) {
 	if p.q.bytes.Load() >= p.q.cfg.QueueBytes {
 		return nil, errQueueFull
 	}
@@ -55,7 +55,7 @@ func (p *partition) add(h *hit.Hit, failures uint64, alone bool) (*batch, error)
 		b = newBatch()
 		p.filling = b
 	}
-	b.add(h, alone)
+	b.add(h, from, alone)
 	if len(b.buf)-b.counted >= countBytes {
 		p.count(b)
 	}
@@ -169,7 +169,7 @@ func (p *partition) write(ctx context.Context, b *batch) {
 	p.took = time.Since(begin)
 	if err == nil {
 		b.part, b.next = p.number, base+int64(len(records))
-		p.q.metrics.committed(len(records), p.took)
+		p.q.metrics.committed(b.entries, p.took)
 		p.finish(b, nil)
 		return
 	}

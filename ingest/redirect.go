@@ -97,7 +97,6 @@ func (i *Ingest) takeClick(r *http.Request, link *state.Link, host, dest string)
 		return nil
 	}
 	t.flush()
-	t.count()
 	return t
 }
 

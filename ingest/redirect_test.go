@@ -143,13 +143,7 @@ func TestARedirectNeverWaitsForTheLog(t *testing.T) {
 	if w := f.send("GET", "/l/spring", ""); w.Code != 302 {
 		t.Fatalf("after the stop: %d", w.Code)
 	}
-	lost := uint64(0)
-	for key, cell := range f.drops.cells {
-		if key.site == 1 && key.reason == reasonNotWritten {
-			lost += cell.count
-		}
-	}
-	if lost != 21 || len(f.log.hits()) != 0 {
+	if lost := f.lostOf(1, reasonNotWritten); lost != 21 || len(f.log.hits()) != 0 {
 		t.Errorf("%d counted as lost, %d written, want 21 and 0", lost, len(f.log.hits()))
 	}
 }
@@ -188,7 +182,7 @@ func TestNoLinkIsMissingBeforeTheStateIsKnown(t *testing.T) {
 	}
 }
 
-// B041: the same visitor ten times is ten clicks of one visitor.
+// The same visitor ten times is ten clicks of one visitor.
 func TestClicksOfOneVisitorAreOfOneVisitor(t *testing.T) {
 	f := startLinks(t, nil)
 	for range 10 {

@@ -63,7 +63,7 @@ func onSlowLog(t *testing.T, takes func(partition int32, attempt int) (time.Dura
 // written queues a hit and returns how long it took until it was committed.
 func written(t *testing.T, p *partition) time.Duration {
 	began := time.Now()
-	b, err := p.add(&hit.Hit{SiteID: 1}, anyFailures, false)
+	b, err := p.add(&hit.Hit{SiteID: 1}, sourceEvent, anyFailures, false)
 	if err != nil {
 		t.Error(err)
 		return 0
