@@ -248,7 +248,8 @@ func TestSitesUsersAndTokens(t *testing.T) {
 			t.Errorf("%s %s shows a hash: %s", s.method, s.path, w.Body)
 		}
 	}
-	if w := n.do("GET", "/api/v1/status", "", withSession(n, "viewer@example.com")); w.Code != 200 || strings.Contains(w.Body.String(), "data_dir") {
+	if w := n.do("GET", "/api/v1/status", "", withSession(n, "viewer@example.com")); w.Code != 200 || strings.Contains(w.Body.String(), "data_dir") ||
+		strings.Contains(w.Body.String(), "/var/lib") || !strings.Contains(w.Body.String(), `"source":"asn.mmdb"`) {
 		t.Errorf("status for a viewer: %d %s", w.Code, w.Body)
 	}
 }

@@ -230,7 +230,7 @@ func newNode(t *testing.T, change ...func(*Config)) *node {
 	cfg.Now = func() time.Time { return testNow }
 	cfg.Log = slog.New(slog.NewTextHandler(n.logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	cfg.Status = func() Status {
-		return Status{Version: "1.2.3", DataDir: "/var/lib/weir", Listeners: map[string]string{"http": ":8080"}}
+		return Status{Version: "1.2.3", DataDir: "/var/lib/weir", GeoIPASN: GeoIP{Source: "/var/lib/geo/asn.mmdb"}, Listeners: map[string]string{"http": ":8080"}}
 	}
 	cfg.Received = func(_ context.Context, q ReceivedQuery) (any, error) { return q, nil }
 	cfg.Attribution = func() []Attribution {

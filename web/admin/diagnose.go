@@ -3,7 +3,9 @@ package admin
 import (
 	"net/http"
 	"net/url"
+	"strings"
 
+	"github.com/weir-analytics/weir/ingest/clientip"
 	"github.com/weir-analytics/weir/raftfsm/state"
 	"github.com/weir-analytics/weir/web/reply"
 	"github.com/weir-analytics/weir/web/stats"
@@ -29,6 +31,9 @@ func (a *Admin) Diagnose(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = reply.Decode(r, &in)
 	}
+	if _, isAddress := clientip.Parse(in.Peer); err == nil && in.Peer != "" && !isAddress {
+		err = reply.Invalid("peer", "peer is %.80q, want an address such as 192.0.2.1", in.Peer)
+	}
 	if err != nil {
 		reply.Fail(w, r, a.log, err)
 		return
@@ -43,7 +48,7 @@ func (a *Admin) Diagnose(w http.ResponseWriter, r *http.Request) {
 	if in.UserAgent != nil {
 		judged = judged.Clone(r.Context())
 		for name := range judged.Header { // hints are of another browser
-			if len(name) > 7 && name[:7] == "Sec-Ch-" {
+			if strings.HasPrefix(name, "Sec-Ch-") {
 				delete(judged.Header, name)
 			}
 		}

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"net/http"
+	"path/filepath"
 
 	"github.com/weir-analytics/weir/web/auth"
 	"github.com/weir-analytics/weir/web/reply"
@@ -12,7 +13,10 @@ func (a *Admin) GetStatus(w http.ResponseWriter, r *http.Request) {
 	status := a.status()
 	if !auth.FromContext(r.Context()).May(auth.Admin) {
 		status.DataDir, status.Listeners = "", nil
-		status.GeoIP.Error, status.GeoIPASN.Error = "", ""
+		for _, geo := range []*GeoIP{&status.GeoIP, &status.GeoIPASN} {
+			_, geo.Source = filepath.Split(geo.Source)
+			geo.Error = ""
+		}
 	}
 	reply.JSON(w, http.StatusOK, status)
 }
