@@ -40,7 +40,7 @@ func diagnoseCommand() *cobra.Command {
 		Use: "diagnose SITE", Short: "Show what would be recorded of a page view, and why something is unknown", Args: exactly(1),
 		Long: `Show which header the visitor's address would be taken from, the country, the browser and the robot verdict, and the hit that would be
 recorded. Nothing is recorded, and no address is kept. --peer and --header say how the request arrives.`,
-		Example: `  weir diagnose shop.example.com --peer 10.0.0.5 --header "X-Forwarded-For: 81.2.69.142" --url "https://shop.example.com/a?utm_source=x"`,
+		Example: `  weir diagnose shop.example.com --peer 10.0.0.5 --header "X-Forwarded-For: 81.2.69.142" --page "https://shop.example.com/a?utm_source=x"`,
 	}
 	r := reachFlags(c)
 	c.Flags().StringVar(&in.URL, "page", "", "`address` of the page (default: the site's first)")
@@ -49,7 +49,6 @@ recorded. Nothing is recorded, and no address is kept. --peer and --header say h
 	c.Flags().StringVar(&in.Peer, "peer", "", "`address` that the request arrives from: a visitor, or your proxy")
 	c.Flags().StringArrayVar(&headers, "header", nil, "`NAME: VALUE` of the request, as often as needed")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
-	c.Example = strings.ReplaceAll(c.Example, "--url", "--page")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		in.Headers = map[string]string{}
 		for _, header := range headers {
