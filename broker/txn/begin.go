@@ -137,7 +137,7 @@ func (t *txn) add(now time.Time, p producer, version int16, tps []topicPartition
 	}
 	t.write(now, next, func(_ time.Time, err error) {
 		if err == nil && begins {
-			t.begunOn, t.retryAt = conn, time.Time{}
+			t.begunOn, t.doubted, t.retryAt = conn, nil, time.Time{}
 			t.env.metrics.begun.Inc()
 		}
 		done(answer{led.StoreCode(err), p})

@@ -1,6 +1,7 @@
 package txn
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weir-analytics/weir/broker/led"
@@ -51,8 +52,7 @@ func (t *txn) endOne(now time.Time, r endRequest, done func(answer)) {
 	switch state := t.meta.state; {
 	case t.next != nil:
 		done(failed(codeConcurrentTransactions))
-	case state == ongoing && r.conn != 0 && r.conn < t.begunOn:
-		// Sent before this transaction began, and held up on the way: it means the one before.
+	case state == ongoing && t.late(r.conn):
 		t.env.log.Info("late end of an earlier transaction is not applied to the running one", "txn", t.id, "producer", r.id, "epoch", r.epoch)
 		t.env.metrics.late.Inc()
 		done(failed(codeConcurrentTransactions))
@@ -67,6 +67,17 @@ func (t *txn) endOne(now time.Time, r endRequest, done func(answer)) {
 	default:
 		done(failed(codeInvalidTxnState))
 	}
+}
+
+// late says that an EndTxn from a connection is taken for one that was sent before the running transaction began, held up on the way, and
+// means the one before. That is so for the first from each connection that was opened before the one on which it began. A second one comes
+// from a client that has read the answer to the first: one that has several connections open, and means the running transaction.
+func (t *txn) late(conn uint64) bool {
+	if conn == 0 || conn >= t.begunOn || slices.Contains(t.doubted, conn) {
+		return false
+	}
+	t.doubted = append(t.doubted, conn)
+	return true
 }
 
 // endTwo is the end of a transaction after which the producer has another epoch (KIP-890). A request with the present epoch

@@ -29,8 +29,10 @@ type txn struct {
 	// settled is closed and replaced whenever a change has ended, well or not.
 	settled chan struct{}
 	// begunOn is the number of the connection that began the running transaction, 0 when unknown: what comes from an older
-	// connection was sent before it.
+	// connection may have been sent before it.
 	begunOn uint64
+	// doubted are the connections from which an end of the running transaction was taken for a late one.
+	doubted []uint64
 	// retryAt is when an abort that could not be stored is tried again.
 	retryAt time.Time
 }

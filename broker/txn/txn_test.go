@@ -86,6 +86,26 @@ func TestLateEndOfVersionOneDoesNotEndTheNextTransaction(t *testing.T) {
 	})
 }
 
+// A client that chooses among open connections may begin on a later and end on an earlier one. It is asked to try again, and succeeds.
+func TestAnEndOverAnEarlierOpenConnectionIsBelievedTheSecondTime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := startNew(t)
+		p := n.mustInit()
+		for range 2 { // what one transaction has learnt of a connection means nothing for the next
+			want(t, "add", n.addFrom(5, p, 0), codeNone)
+			for _, conn := range []uint64{3, 4} {
+				_, code := n.endFrom(conn, 3, p, true)
+				want(t, "first try", code, codeConcurrentTransactions)
+				n.wantState(ongoing)
+			}
+			_, code := n.endFrom(3, 3, p, true)
+			want(t, "second try", code, codeNone)
+			synctest.Wait()
+			n.wantState(completeCommit)
+		}
+	})
+}
+
 func TestNewProducerFencesTheOldOne(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := startNew(t)
