@@ -274,6 +274,49 @@ func TestWhoMayDoNothingLearnsNotWhatExists(t *testing.T) {
 	}
 }
 
+// A question about a transaction, and one that names no partitions, are as forbidden as others.
+func TestWhoMayDoNothingNeitherAsksNorBeginsATransaction(t *testing.T) {
+	b, _ := enforced(t, nil)
+	localTopic(t, b, "t")
+	c := localClient(t, b, kgo.TransactionalID("tx"), kgo.DefaultProduceTopic("t"))
+	if err := c.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ProduceSync(within(t), kgo.StringRecord("x")).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	describe := func() kadm.DescribedTransaction {
+		all, err := local(t, b).DescribeTransactions(within(t), "tx")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all["tx"]
+	}
+	of := describe()
+	verify := kmsg.NewPtrAddPartitionsToTxnRequest()
+	verify.Transactions = []kmsg.AddPartitionsToTxnRequestTransaction{{
+		TransactionalID: "tx", ProducerID: of.ProducerID, ProducerEpoch: of.ProducerEpoch, VerifyOnly: true,
+		Topics: []kmsg.AddPartitionsToTxnRequestTransactionTopic{{Topic: "t", Partitions: []int32{0}}},
+	}}
+	r, ok := asAda(t, b).ask(verify, 4)
+	if !ok {
+		t.Fatal("the connection was closed")
+	}
+	if got := r.(*kmsg.AddPartitionsToTxnResponse).Transactions[0].Topics[0].Partitions[0].ErrorCode; got != kerr.ClusterAuthorizationFailed.Code {
+		t.Errorf("whether a partition is part of a transaction: error %d, want CLUSTER_AUTHORIZATION_FAILED", got)
+	}
+	if err := c.EndTransaction(within(t), kgo.TryCommit); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the transaction is complete", func() bool { of = describe(); return of.State == "CompleteCommit" })
+	add := kmsg.NewPtrAddPartitionsToTxnRequest()
+	add.TransactionalID, add.ProducerID, add.ProducerEpoch = "tx", of.ProducerID, of.ProducerEpoch
+	asAda(t, b).ask(add, 3)
+	if got := describe().State; got != "CompleteCommit" {
+		t.Errorf("after somebody else named no partitions the transaction is %s, want CompleteCommit", got)
+	}
+}
+
 func TestACLsOpenWhatTheySay(t *testing.T) {
 	b, ada := enforced(t, nil)
 	localTopic(t, b, "orders", "orders-eu", "secrets")

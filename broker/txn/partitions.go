@@ -13,7 +13,7 @@ import (
 //
 // Version 2 knows PRODUCER_FENCED; 4 is what brokers send for several transactions at once, and may ask whether partitions are
 // part of one without adding them; 5 knows TRANSACTION_ABORTABLE. denied returns the code for a topic that the caller may not
-// write to, 0 for others.
+// write to or ask about, 0 for others.
 func (c *Coordinator) AddPartitionsToTxn(ctx context.Context, conn uint64, req *kmsg.AddPartitionsToTxnRequest, denied func(topic string) int16) *kmsg.AddPartitionsToTxnResponse {
 	resp := req.ResponseKind().(*kmsg.AddPartitionsToTxnResponse)
 	if req.Version < 4 {
@@ -61,6 +61,9 @@ func (c *Coordinator) addPartitions(ctx context.Context, conn uint64, version in
 		return forAll(codeInvalidRequest)
 	case q.VerifyOnly:
 		return func(topic string, partition int32) int16 {
+			if code := denied(topic); code != codeNone {
+				return code
+			}
 			code := c.verify(ctx, q.TransactionalID, p, topicPartition{topic, partition})
 			if code == codeInvalidTxnState && version >= 5 {
 				return codeTransactionAbortable
@@ -69,6 +72,9 @@ func (c *Coordinator) addPartitions(ctx context.Context, conn uint64, version in
 		}
 	}
 	tps, refused := c.checkPartitions(q.Topics, denied)
+	if len(tps) == 0 && len(refused) == 0 {
+		return forAll(codeNone) // a transaction begins with its first partition
+	}
 	if len(refused) > 0 {
 		return func(topic string, partition int32) int16 {
 			if code, ok := refused[topicPartition{topic, partition}]; ok {
