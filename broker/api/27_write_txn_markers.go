@@ -8,6 +8,7 @@ import (
 	"github.com/weir-analytics/weir/broker/acl"
 	"github.com/weir-analytics/weir/broker/record"
 	"github.com/weir-analytics/weir/broker/wire"
+	"github.com/weir-analytics/weir/raftfsm/state"
 )
 
 // WriteTxnMarkers (27): end transactions in single partitions. Coordinators do so between brokers; an administrator does when a
@@ -20,9 +21,9 @@ func (h *Handler) writeTxnMarkersKey() key {
 
 func (h *Handler) writeTxnMarkers(ctx context.Context, req *wire.Request, q *kmsg.WriteTxnMarkersRequest) *kmsg.WriteTxnMarkersResponse {
 	r := kmsg.NewPtrWriteTxnMarkersResponse()
-	denied := h.authorizeCluster(req, acl.ClusterAction)
-	if denied != nil && h.authorizeCluster(req, acl.Alter) == nil {
-		denied = nil // an administrator
+	var denied error
+	if !h.may(req, acl.Cluster, state.ClusterResource, acl.Alter) { // an administrator may
+		denied = h.authorizeCluster(req, acl.ClusterAction)
 	}
 	for _, qm := range q.Markers {
 		m := record.Marker{
