@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -86,6 +87,8 @@ type Meter struct {
 	cursors   map[ID]*cursor
 	minute    Minute // of the newest range
 	lastHeads time.Time
+	recs      []record.Record // collected and not known to be written
+	steps     map[ID]*cursor  // behind what was collected; nil when that is written
 }
 
 // cursor is how far a partition is counted.
@@ -157,40 +160,34 @@ func (m *Meter) tryFlush(ctx context.Context, loaded *bool, minute Minute, last 
 		}
 		*loaded = true
 	}
+	if m.steps != nil { // a try before this one did not end
+		if err := m.write(ctx); err != nil || !last {
+			return err
+		}
+	}
 	m.minute = max(m.minute, minute) // a clock that was set back does not go back here
-	recs, steps := m.collect(m.minute)
+	m.recs, m.steps = m.collect(m.minute)
 	if now := m.cfg.Now(); last || now.Sub(m.lastHeads) >= headsEvery {
-		recs = append(recs, m.headsRecord(steps))
+		m.recs = append(m.recs, m.headsRecord(m.steps))
 		m.lastHeads = now
 	}
-	return m.write(ctx, recs, steps)
+	return m.write(ctx)
 }
 
-// write writes records, and moves the cursors of those that are written. The
-// outcome of a write may be unknown; it is then written again as it was, with
-// the same keys, before anything else.
-func (m *Meter) write(ctx context.Context, recs []record.Record, steps map[ID]*cursor) error {
-	for len(recs) > 0 {
-		n := min(len(recs), atOnce)
-		for {
-			err := m.cfg.Log.Append(ctx, recs[:n])
-			if err == nil {
-				break
-			}
-			m.metrics.failed.Inc()
-			m.log.Warn("what partitions have received was not written down; it is tried again", "topic", Topic, "err", err)
-			select {
-			case <-time.After(retryAfter):
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+// write writes what was collected, and moves the cursors of that. The outcome of a
+// write may be unknown; it is then written again as it was, with the same keys,
+// before anything else.
+func (m *Meter) write(ctx context.Context) error {
+	for len(m.recs) > 0 {
+		n := min(len(m.recs), atOnce)
+		if err := m.cfg.Log.Append(ctx, m.recs[:n]); err != nil {
+			return err
 		}
 		m.metrics.ranges.Add(float64(n))
-		recs = recs[n:]
+		m.recs = m.recs[n:]
 	}
-	for id, c := range steps {
-		m.cursors[id] = c
-	}
+	maps.Copy(m.cursors, m.steps)
+	m.steps = nil
 	return nil
 }
 

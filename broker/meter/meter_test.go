@@ -134,6 +134,23 @@ func TestEachMinuteIsARangeAndTheyJoinUp(t *testing.T) {
 	})
 }
 
+// A stop while it is not known whether a range was written ends that range before it begins the next one.
+func TestAStopBetweenTwoTriesOfAWriteCountsNothingTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &fakePartition{id: ID{[16]byte{1}, 0}, leads: true, to: 10}
+		l := &fakeLog{t: t, partitions: []Partition{p}, fail: []error{errUnknown}}
+		go func() {
+			time.Sleep(time.Minute + time.Second)
+			p.to = 12
+		}()
+		run(l, time.Minute+2*time.Second)
+		list := l.ranges()
+		if len(list) != 2 || list[0].To != 10 || list[1].From != 10 || list[1].To != 12 {
+			t.Errorf("got %+v", list)
+		}
+	})
+}
+
 // A node that is killed, and another leader, go on where the last range ends.
 func TestARestartGoesOnAndRecounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
