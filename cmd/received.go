@@ -3,6 +3,7 @@ package cmd
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -36,19 +37,7 @@ func receivedCommand() *cobra.Command {
 		if asJSON {
 			return json.NewEncoder(c.OutOrStdout()).Encode(doc)
 		}
-		t := table{head: []string{"TOPIC", "PARTITION", "MINUTE", "FROM", "TO", "RECORDS", "BYTES", "NOTE"}}
-		for _, r := range doc.Ranges {
-			minute, _ := r.Minute.MarshalText()
-			note := ""
-			if r.Recounted {
-				note = "recounted"
-			}
-			t.add(r.Topic, number(int64(r.Partition)), string(minute), number(r.From), number(r.To), number(r.Records), number(r.Bytes), note)
-		}
-		t.print(c.OutOrStdout())
-		for _, f := range doc.Faults {
-			fmt.Fprintf(c.OutOrStdout(), "%s partition %d, before %s: ranges end at offset %d and go on at %d\n", f.Topic, f.Partition, f.Minute.Time().Format(time.RFC3339), f.From, f.To)
-		}
+		printReceived(c.OutOrStdout(), doc)
 		if doc.More {
 			fmt.Fprintln(c.ErrOrStderr(), "there is more: ask for less with --last, or for one topic")
 		}
@@ -57,4 +46,23 @@ func receivedCommand() *cobra.Command {
 	c.Flags().DurationVar(&last, "last", time.Hour, "how far to look back")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return c
+}
+
+func printReceived(w io.Writer, doc received.Answer) {
+	t := table{head: []string{"TOPIC", "PARTITION", "MINUTE", "FROM", "TO", "RECORDS", "BYTES", "NOTE"}}
+	for _, r := range doc.Ranges {
+		minute, _ := r.Minute.MarshalText()
+		records, bytes, note := number(r.Records), number(r.Bytes), ""
+		switch {
+		case r.Unknown: // the sums are 0 and mean nothing
+			records, bytes, note = "-", "-", "unknown"
+		case r.Recounted:
+			note = "recounted"
+		}
+		t.add(r.Topic, number(int64(r.Partition)), string(minute), number(r.From), number(r.To), records, bytes, note)
+	}
+	t.print(w)
+	for _, f := range doc.Faults {
+		fmt.Fprintf(w, "%s partition %d, before %s: ranges end at offset %d and go on at %d\n", f.Topic, f.Partition, f.Minute.Time().Format(time.RFC3339), f.From, f.To)
+	}
 }

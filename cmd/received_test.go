@@ -2,12 +2,33 @@ package cmd
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	received "github.com/weir-analytics/weir/broker/meter"
 	"github.com/weir-analytics/weir/internal/testkit"
 )
+
+// What could not be counted is not printed as nothing.
+func TestReceivedSaysWhatIsNotKnown(t *testing.T) {
+	var b strings.Builder
+	printReceived(&b, received.Answer{Ranges: []received.Range{
+		{Topic: "orders", From: 0, To: 10, Records: 10, Bytes: 100, Recounted: true},
+		{Topic: "orders", From: 10, To: 20, Recounted: true, Unknown: true},
+	}})
+	want := [][]string{
+		{"TOPIC", "PARTITION", "MINUTE", "FROM", "TO", "RECORDS", "BYTES", "NOTE"},
+		{"orders", "0", "1970-01-01T00:00Z", "0", "10", "10", "100", "recounted"},
+		{"orders", "0", "1970-01-01T00:00Z", "10", "20", "-", "-", "unknown"},
+	}
+	for i, line := range strings.Split(strings.TrimSpace(b.String()), "\n") {
+		if got := strings.Fields(line); i >= len(want) || !slices.Equal(got, want[i]) {
+			t.Errorf("line %d is %v", i, got)
+		}
+	}
+}
 
 // What was received is counted once, whether the node was stopped or killed in between, and the ranges join up.
 func TestReceivedAcrossAStopAndAKill(t *testing.T) {
