@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weir-analytics/weir/broker/record"
+	"github.com/weir-analytics/weir/internal/testkit"
 )
 
 // client is a franz-go client of b over TCP.
@@ -337,16 +338,7 @@ func TestAGroupOfTwoSplitsThePartitionsAndTakesOver(t *testing.T) {
 // eventually waits for what another goroutine or process brings about.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(20 * time.Second)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("never: %s", what)
-		}
-	}
+	testkit.Wait(t, what, 20*time.Second, ok)
 }
 
 func TestInProcessAppendAndDial(t *testing.T) {

@@ -88,13 +88,7 @@ func describeTxn(t *testing.T, b *Broker, id string) kadm.DescribedTransaction {
 func waitForTxn(t *testing.T, b *Broker, id, want string) kadm.DescribedTransaction {
 	t.Helper()
 	var d kadm.DescribedTransaction
-	for range 200 {
-		if d = describeTxn(t, b, id); d.State == want {
-			return d
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Fatalf("transaction is %s, want %s", d.State, want)
+	eventually(t, "the transaction to be "+want, func() bool { d = describeTxn(t, b, id); return d.State == want })
 	return d
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weir-analytics/weir/broker/led/ledtest"
+	"github.com/weir-analytics/weir/internal/testkit"
 )
 
 // clientStage is a fake cluster for topics and records whose group requests are answered by a Coordinator, so that an unmodified
@@ -167,17 +168,10 @@ func total(n int) func(map[int32]int) bool {
 func (s *clientStage) waitDescribed(what string, ok func(kadm.DescribedGroup) bool) {
 	s.t.Helper()
 	adm := s.admin()
-	deadline := time.Now().Add(20 * time.Second)
-	for {
+	testkit.Wait(s.t, what, 20*time.Second, func() bool {
 		groups, err := adm.DescribeGroups(s.t.Context(), "readers")
-		if err == nil && ok(groups["readers"]) {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("waited for %s, group is %+v, %v", what, groups["readers"], err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		return err == nil && ok(groups["readers"])
+	})
 }
 
 func stableWith(members int) func(kadm.DescribedGroup) bool {

@@ -10,6 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
+
+	"github.com/weir-analytics/weir/internal/testkit"
 )
 
 // side is one of the two brokers that are asked the same.
@@ -150,16 +152,10 @@ func (s *side) park(name string, fn func(s *side) string) string {
 }
 
 // until asks until the answer is the wanted one, for what the other requests need some time to bring about.
-func until(want string, fn func() string) string {
-	got := fn()
-	for range 200 {
-		if got == want {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-		got = fn()
-	}
-	return got
+func (s *side) until(want string, fn func() string) string {
+	s.t.Helper()
+	testkit.Wait(s.t, want, 5*time.Second, func() bool { return fn() == want })
+	return want
 }
 
 func differSteps() []step {
@@ -213,7 +209,7 @@ func differSteps() []step {
 		}},
 		{"second member, first half", func(s *side) string { return s.join("b") }},
 		{"second member waits", func(s *side) string { return s.park("b", func(s *side) string { return s.join("b") }) }},
-		{"first is told", func(s *side) string { return until("code 27", func() string { return s.beat("a", 1, nil) }) }},
+		{"first is told", func(s *side) string { return s.until("code 27", func() string { return s.beat("a", 1, nil) }) }},
 		{"sync meanwhile", func(s *side) string { return s.sync("a", 1) }},
 		{"commit meanwhile", func(s *side) string { return s.commit("a", 1) }},
 		{"describe meanwhile", func(s *side) string { return s.describe(testGroup) }},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-analytics/weir/broker"
 	"github.com/weir-analytics/weir/broker/group"
+	"github.com/weir-analytics/weir/internal/testkit"
 	"github.com/weir-analytics/weir/raftfsm"
 	"github.com/weir-analytics/weir/raftfsm/state"
 )
@@ -174,17 +175,10 @@ func TestGroupOnARealNodeSurvivesItsRestart(t *testing.T) {
 	if _, err := adm.DeleteTopics(t.Context(), "hits"); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(10 * time.Second)
-	for {
+	testkit.Wait(t, "the offsets of a deleted topic to go", 10*time.Second, func() bool {
 		offsets, err := adm.FetchOffsets(t.Context(), "readers")
-		if err == nil && len(offsets) == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("offsets of a deleted topic: %+v, %v", offsets, err)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+		return err == nil && len(offsets) == 0
+	})
 }
 
 // checkOffsetsTopic reads __consumer_offsets as any client can and looks for the group and its offsets in Kafka's layouts.

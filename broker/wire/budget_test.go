@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weir-analytics/weir/internal/testkit"
 )
 
 // unused reports whether all memory was given back.
@@ -80,11 +82,11 @@ func TestSmallRequestsAreReadWhileLargeOnesFillTheMemory(t *testing.T) {
 		c := connect(t, addr)
 		go c.Write(begun(8<<20, 7<<20))
 	}
-	for full := false; !full; time.Sleep(time.Millisecond) {
+	testkit.Wait(t, "the memory to be full", 20*time.Second, func() bool {
 		s.budget.mu.Lock()
-		full = s.budget.keeper != nil && len(s.budget.waiting) > 0
-		s.budget.mu.Unlock()
-	}
+		defer s.budget.mu.Unlock()
+		return s.budget.keeper != nil && len(s.budget.waiting) > 0
+	})
 	for name, c := range map[string]net.Conn{"over the network": connect(t, addr), "within the process": dial(t, s)} {
 		for i := range int32(100) {
 			c.Write(request(18, 0, i, "small"))
