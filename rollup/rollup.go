@@ -120,7 +120,7 @@ func (r *Rollup) Run(ctx context.Context) error {
 	}
 	group.Go(func() error { return r.ends.run(ctx, r.log) })
 	if r.cfg.Refused != "" {
-		group.Go(func() error { return r.refused.Follow(ctx, r.log, r.cfg.Refused) })
+		group.Go(func() error { return r.refused.Follow(ctx, r.log, r.cfg.Refused, r.cfg.Now) })
 	}
 	r.ready.Store(true)
 	defer r.ready.Store(false)

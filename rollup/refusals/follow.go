@@ -14,10 +14,10 @@ import (
 
 // Follow reads the only partition of a topic into the ledger, from its beginning and on until ctx ends, starting over by itself after
 // errors. It returns only the cause of ctx.
-func (l *Ledger) Follow(ctx context.Context, log feed.Log, topic string) error {
+func (l *Ledger) Follow(ctx context.Context, log feed.Log, topic string, now func() time.Time) error {
 	next, said := int64(-1), ""
 	for {
-		err := l.read(ctx, log, topic, &next)
+		err := l.read(ctx, log, topic, now, &next)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -37,7 +37,7 @@ func (l *Ledger) Follow(ctx context.Context, log feed.Log, topic string) error {
 	}
 }
 
-func (l *Ledger) read(ctx context.Context, log feed.Log, topic string, next *int64) error {
+func (l *Ledger) read(ctx context.Context, log feed.Log, topic string, now func() time.Time, next *int64) error {
 	from := kgo.NewOffset().AtStart()
 	if *next >= 0 {
 		from = kgo.NewOffset().At(*next)
@@ -58,7 +58,7 @@ func (l *Ledger) read(ctx context.Context, log feed.Log, topic string, next *int
 			return fmt.Errorf("read refused hits: %w", err)
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
-			if err := l.Add(string(r.Key), r.Value); err != nil {
+			if err := l.Add(string(r.Key), r.Value, now()); err != nil {
 				log.Logger.Debug("a record is left out", "topic", topic, "offset", r.Offset, "err", err)
 			}
 			*next = r.Offset + 1

@@ -17,6 +17,7 @@ const (
 	byQuarterFor = 32 * 24 * hour
 	keepFor      = 90 * 24 * hour // as long as the topic
 	openFor      = 2 * hour       // ingest tries for an hour to write a number
+	aheadFor     = hour           // clocks of nodes differ
 )
 
 // maxSlots bounds the memory: 16 bytes each, about a quarter more with the slices.
@@ -28,8 +29,8 @@ type Count struct {
 	Count  int64
 }
 
-// Record is what is read of a record of the topic: the part of ingest's Dropped that is counted here.
-type Record struct {
+// refusal is what is read of a record of the topic: the part of ingest's Dropped that is counted here.
+type refusal struct {
 	SiteID uint32    `json:"site_id"` // 0: no site is known
 	Reason string    `json:"reason"`
 	Minute time.Time `json:"minute"`
@@ -68,15 +69,19 @@ func NewLedger() *Ledger {
 	return &Ledger{pairs: map[pair][]slot{}, open: map[string]number{}}
 }
 
-// Add takes one record of the topic.
-func (l *Ledger) Add(key string, value []byte) error {
-	var r Record
+// Add takes one record of the topic. A minute that lies ahead of now is refused: a clock that was wrong once would make everything since
+// look old.
+func (l *Ledger) Add(key string, value []byte, now time.Time) error {
+	var r refusal
 	if err := json.Unmarshal(value, &r); err != nil {
 		return fmt.Errorf("record of refused hits: %w", err)
 	}
 	at := r.Minute.Unix()
 	if r.Reason == "" || len(r.Reason) > 64 || at <= 0 {
 		return fmt.Errorf("record of refused hits: reason %.80q and minute %s are none", r.Reason, r.Minute)
+	}
+	if at > now.Unix()+aheadFor {
+		return fmt.Errorf("record of refused hits: minute %s lies ahead", r.Minute)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,9 +13,9 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func (l *Ledger) mustAdd(t testing.TB, source string, site uint32, reason string, at time.Time, count uint64) {
 	t.Helper()
-	value, err := json.Marshal(Record{site, reason, at.Truncate(time.Minute), count})
+	value, err := json.Marshal(refusal{site, reason, at.Truncate(time.Minute), count})
 	if err == nil {
-		err = l.Add(fmt.Sprintf("%d|%s|%s|%s", site, reason, at.Format("2006-01-02T15:04Z"), source), value)
+		err = l.Add(fmt.Sprintf("%d|%s|%s|%s", site, reason, at.Format("2006-01-02T15:04Z"), source), value, at)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -97,13 +97,29 @@ func TestMemoryIsBoundedAndSaysSo(t *testing.T) {
 	}
 }
 
+// A record from a clock that was years ahead does not make all the others too old to count.
+func TestAMinuteAheadOfTheClockIsLeftOut(t *testing.T) {
+	l := NewLedger()
+	ahead := []byte(`{"site_id":1,"reason":"invalid","minute":"2038-01-19T03:14:00Z","count":5}`)
+	if err := l.Add("ahead", ahead, noon); err == nil {
+		t.Error("a minute of 2038 was taken in 2026")
+	}
+	l.mustAdd(t, "n1", 1, "invalid", noon, 7)
+	if got, since := l.Sum(1, noon, noon.AddDate(20, 0, 0)); !slices.Equal(got, []Count{{"invalid", 7}}) || !since.Equal(noon) {
+		t.Errorf("got %v since %s", got, since)
+	}
+	if err := l.Add("a clock that is a little ahead", []byte(`{"site_id":1,"reason":"invalid","minute":"2026-03-01T12:30:00Z","count":1}`), noon); err != nil {
+		t.Error(err)
+	}
+}
+
 func FuzzAdd(f *testing.F) {
 	f.Add("k", []byte(`{"version":1,"site":"a.example","site_id":1,"reason":"future","minute":"2026-03-01T09:05:00Z","count":17}`))
 	f.Add("k", []byte(`{"reason":"x","minute":"9999-03-01T09:05:00Z","count":18446744073709551615}`))
 	f.Fuzz(func(t *testing.T, key string, value []byte) {
 		l := NewLedger()
 		for range 2 {
-			if l.Add(key, value) != nil {
+			if l.Add(key, value, noon) != nil {
 				return
 			}
 		}
