@@ -29,6 +29,7 @@ export function createMock({ fresh = false } = {}) {
           site(5, 'new.example', 'Europe/Berlin', {}),
         ],
     sessions: new Set(),
+    links: [],
     posted: [], // {site, at, kind, visitor}
     streams: new Set(),
     away: false,
@@ -77,7 +78,7 @@ export function createMock({ fresh = false } = {}) {
       first_hit: firstHit(of),
     };
   }
-  const shown = (of) => ({ id: of.id, name: of.name, timezone: of.timezone, created_at: of.created_at, visitors_now: nowOf(of).visitors_5m, hits_30m: nowOf(of).hits_30m, first_hit: firstHit(of) });
+  const shown = (of) => ({ id: of.id, name: of.name, timezone: of.timezone, created_at: of.created_at, visitors_now: nowOf(of).visitors_5m, hits_30m: nowOf(of).hits_30m, first_hit: firstHit(of), ...(of.rules ? { rules: of.rules } : {}) });
 
   function counts(of, query) {
     const last = /^(\d+)(m|h|d|mo)$/.exec(query.get('last') ?? '');
@@ -184,7 +185,21 @@ export function createMock({ fresh = false } = {}) {
       const of = find(path[1]);
       if (!of) throw refuse(404, 'not_found', `there is no site ${path[1]}`);
       if (on('GET', 'sites', '*')) return shown(of);
-      if (on('PATCH', 'sites', '*')) return (of.timezone = body.timezone), shown(of);
+      if (on('PATCH', 'sites', '*')) {
+        const odd = body.rules?.addresses?.find((address) => !/^[0-9a-f.:]+(\/\d+)?$/.test(address));
+        if (odd) throw refuse(400, 'invalid', `${JSON.stringify(odd)} is neither an address nor a network`, 'addresses');
+        of.timezone = body.timezone ?? of.timezone;
+        of.rules = body.rules ?? of.rules;
+        return shown(of);
+      }
+      if (on('POST', 'sites', '*', 'links')) {
+        const links = body.links.map((one) => ({ ...one, id: one.domain ? `${one.domain}/${one.slug}` : one.slug, site: of.name, created_at: new Date().toISOString() }));
+        const taken = links.find((one) => state.links.some((other) => other.id === one.id));
+        if (taken) throw refuse(409, 'exists', `there is a link ${taken.id} already`);
+        state.links.push(...links);
+        response.statusCode = 201;
+        return { links };
+      }
       if (on('DELETE', 'sites', '*')) return void state.sites.splice(state.sites.indexOf(of), 1);
       if (on('GET', 'sites', '*', 'counts')) return counts(of, url.searchParams);
       if (on('GET', 'sites', '*', 'now')) return nowOf(of);
@@ -194,6 +209,8 @@ export function createMock({ fresh = false } = {}) {
       }
       if (on('GET', 'sites', '*', 'live')) return stream(response, of);
     }
+    if (on('GET', 'links')) return { links: state.links.filter((one) => one.site === url.searchParams.get('site')) };
+    if (on('DELETE', 'links', '*')) return void (state.links = state.links.filter((one) => one.slug !== path[1] || one.domain !== url.searchParams.get('domain')));
     if (on('GET', 'users')) return { users: state.users };
     if (on('POST', 'users')) {
       valid(body.password);
@@ -260,6 +277,13 @@ export function createMock({ fresh = false } = {}) {
     response.writeHead(202, { 'Content-Type': 'application/json' }).end(JSON.stringify({ accepted: lines.length, rejected: 0 }));
   }
 
+  function follow(request, response, slug) {
+    const link = state.links.find((one) => one.slug === slug);
+    if (!link) return void response.writeHead(404).end('There is no such link here.\n');
+    state.posted.push({ site: link.site, at: Date.now(), kind: 'click', link: link.id, visitor: request.headers['user-agent'] });
+    response.writeHead(link.status, { Location: link.dest, 'Cache-Control': 'no-store' }).end();
+  }
+
   function file(response, pathname) {
     const name = pathname === '/js/script.js' ? '/js/weir.js' : pathname;
     const path = dist + name;
@@ -288,6 +312,7 @@ export function createMock({ fresh = false } = {}) {
     if (url.pathname === '/api/event' && request.method === 'POST') return collect(request, response, JSON.parse(text));
     if (url.pathname === '/api/clicks' && request.method === 'POST') return collectClicks(response, text);
     if (url.pathname === '/readyz' || url.pathname === '/healthz') return void response.end('{"ready":true}');
+    if (url.pathname.startsWith('/l/')) return follow(request, response, decodeURIComponent(url.pathname.slice('/l/'.length)));
     if (!url.pathname.startsWith('/api/')) return file(response, url.pathname);
     try {
       const answer = await api(request, response, url, text ? JSON.parse(text) : {});

@@ -276,6 +276,90 @@ export const steps = {
     await page.getByText('No tokens yet.').waitFor();
   },
 
+  'a short link is added, leads on and is counted, and is deleted': async (world) => {
+    const { page, weir, customer } = world;
+    const section = page.locator('section', { has: page.getByRole('heading', { name: 'Short links' }) });
+    const dialog = page.getByRole('dialog');
+    const row = section.locator('[data-links] li', { hasText: '/l/poster' });
+    await page.goto(`${weir.url}/settings`);
+    await page.getByLabel('Site of the links').selectOption('other.example');
+    const add = async (dest, name) => {
+      await dialog.getByLabel('Leads to').fill(dest);
+      await dialog.getByLabel('Name', { exact: true }).fill(name);
+      await dialog.getByRole('button', { name: 'Add it' }).focus();
+      await page.keyboard.press('Enter');
+    };
+    await section.getByRole('button', { name: 'Add a link' }).focus();
+    await page.keyboard.press('Enter');
+    await add(`${customer.url}/from-a-poster`, 'poster');
+    await dialog.getByRole('heading', { name: 'The link works' }).waitFor();
+    assert.equal(await dialog.getByRole('region', { name: 'the link' }).textContent(), `${weir.url}/l/poster`);
+    assert.ok(await dialog.evaluate((element) => element.contains(document.activeElement)), 'the focus is lost');
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+
+    const context = await world.browser.newContext({ userAgent: humanAgent });
+    const guest = await context.newPage();
+    await guest.goto(`${weir.url}/l/poster`);
+    assert.equal(guest.url(), `${customer.url}/from-a-poster`);
+    await context.close();
+    await until('one click', async () => {
+      await page.reload();
+      await page.getByLabel('Site of the links').selectOption('other.example');
+      const clicks = await row.locator('[data-clicks]').getAttribute('data-clicks');
+      return clicks === '1' || clicks;
+    });
+
+    await section.getByRole('button', { name: 'Add a link' }).click();
+    await add(`${customer.url}/`, 'poster'); // the name is taken
+    await dialog.getByRole('alert').waitFor();
+    assert.equal(await dialog.getByLabel('Name', { exact: true }).getAttribute('aria-invalid'), 'true');
+    await page.keyboard.press('Escape');
+
+    await row.getByRole('button', { name: 'Delete poster' }).click();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await row.waitFor({ state: 'detached' });
+    assert.equal((await fetch(`${weir.url}/l/poster`, { redirect: 'manual' })).status, 404);
+  },
+
+  'rules of a site are set, what is wrong is seen, and they stay': async ({ page, weir }) => {
+    await page.goto(`${weir.url}/settings`);
+    const dialog = page.getByRole('dialog');
+    const open = async () => {
+      await page.getByRole('button', { name: 'Edit other.example' }).click();
+      await dialog.getByText('Rules', { exact: true }).focus();
+      await page.keyboard.press('Enter');
+    };
+    const save = async () => {
+      await dialog.getByRole('button', { name: 'Save' }).focus();
+      await page.keyboard.press('Enter');
+    };
+    await open();
+    await dialog.getByLabel('Own addresses').fill('localhost');
+    await dialog.getByLabel('Not from these countries').fill('de fr');
+    await dialog.getByLabel('Keep only some parameters').check();
+    await dialog.getByLabel('Parameters', { exact: true }).fill('q, page');
+    await save();
+    await dialog.getByText(/"localhost" is neither an address/).waitFor();
+    await until('what is wrong in sight', () => dialog.getByLabel('Own addresses').evaluate((input) => {
+      const [box, within] = [input.getBoundingClientRect(), input.closest('dialog').getBoundingClientRect()];
+      return box.top >= within.top && box.bottom <= within.bottom;
+    }));
+    await dialog.getByLabel('Own addresses').fill('192.0.2.0/24');
+    await save();
+    await dialog.waitFor({ state: 'detached' });
+    await page.reload();
+    await open();
+    for (const [name, value] of [['Own addresses', '192.0.2.0/24'], ['Not from these countries', 'DE, FR'], ['Parameters', 'q, page']]) {
+      assert.equal(await dialog.getByLabel(name, { exact: true }).inputValue(), value);
+    }
+    await page.setViewportSize({ width: 360, height: 740 });
+    await noSideways(page);
+    assert.ok(await dialog.evaluate((element) => element.firstElementChild.scrollWidth <= element.firstElementChild.clientWidth), 'the dialog is too wide');
+    await page.setViewportSize({ width: 1200, height: 900 });
+    await page.keyboard.press('Escape');
+  },
+
   'a viewer sees counts and no administration': async (world) => {
     const page = await person(world);
     await page.goto(`${world.weir.url}/login`);
