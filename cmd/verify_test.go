@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -14,9 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weir-analytics/weir/internal/testkit"
+	"github.com/weir-analytics/weir/raftfsm"
 )
 
 // tree is what a directory holds: the checksum of each file by its path.
@@ -49,11 +52,37 @@ func exitCode(err error) int {
 	return -1
 }
 
-// busyNode is a stopped node whose files are of every kind: records, a cleaned topic, a group with offsets, transactions that were committed and aborted,
-// counts, and a log-in.
+// oldDir is the directory of a node that last ran a week ago. At its next start the controller writes a snapshot, by which it forgets the salts of then.
+func oldDir(t *testing.T) string {
+	t.Helper()
+	cfg := raftfsm.Default(t.TempDir())
+	cfg.Now = func() time.Time { return time.Now().AddDate(0, 0, -7) }
+	c, err := raftfsm.Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- c.Run(ctx) }()
+	for {
+		changed := c.Changed()
+		if len(c.State().Salts) > 0 {
+			break
+		}
+		<-changed
+	}
+	cancel()
+	if err := errors.Join(<-ran, c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return cfg.DataDir
+}
+
+// busyNode is a stopped node whose files are of every kind: records, a cleaned topic, one whose records were deleted, a group with offsets, transactions that
+// were committed and aborted, counts, and a snapshot of the controller.
 func busyNode(t *testing.T) *testkit.Node {
 	t.Helper()
-	n := testkit.StartNode(t, "")
+	n := testkit.StartNode(t, oldDir(t))
 	n.Run("", "site", "add", "still.example")
 	n.Run("", "topics", "create", "orders", "--partitions", "1")
 	n.Run("first\nsecond\nthird\n", "produce", "orders", "--compression", "none")
@@ -84,6 +113,20 @@ func busyNode(t *testing.T) *testkit.Node {
 		if err := plain.ProduceSync(t.Context(), kgo.KeySliceRecord([]byte{byte('a' + i%4)}, bytes.Repeat([]byte{byte(i)}, 1000))).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
+	}
+	n.Run("", "topics", "create", "short", "--partitions", "1")
+	n.Run("gone\n", "produce", "short")
+	if _, err := kadm.NewClient(plain).DeleteRecords(t.Context(), kadm.Offsets{"short": {0: {Topic: "short", At: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	for what, pattern := range map[string]string{
+		"old segments to be deleted":             filepath.Join(topicDir(t, n.Dir, "short"), "0", "anchor-*"),
+		"the controller to have left a snapshot": filepath.Join(n.Dir, "controller", "snapshots", "*", "state.bin"),
+	} {
+		testkit.Wait(t, what, 30*time.Second, func() bool {
+			found, _ := filepath.Glob(pattern)
+			return len(found) > 0 && !strings.Contains(found[0], ".tmp")
+		})
 	}
 	if _, _, err := n.Try("", "consume", "orders", "--group", "readers", "--limit", "3"); err != nil {
 		t.Fatal(err)
@@ -150,6 +193,12 @@ func TestOneFlippedBitInEachKindOfFile(t *testing.T) {
 		{"transactions", filepath.Join(topicDir(t, n.Dir, "__transaction_state"), "*", "*.log"), 0.6, 1},
 		{"one copy of a vote", filepath.Join(n.Dir, "hardstate.wal"), 0.5, 0},
 		{"identity", filepath.Join(n.Dir, "identity.json"), 0.55, 1},
+		{"log start", filepath.Join(topicDir(t, n.Dir, "short"), "0", "anchor-*"), 0.5, 1},
+		{"times", filepath.Join(state, "0", "*.timeindex"), 0.1, 1}, // years back: an entry that is too late by little only makes a look-up read more
+		{"the controller's store", filepath.Join(n.Dir, "controller", "raft.db"), 0.0005, 1},
+		{"log-ins", filepath.Join(n.Dir, "web", "sessions.db"), 0.001, 1},
+		{"the controller's snapshot", filepath.Join(n.Dir, "controller", "snapshots", "*", "state.bin"), 0.5, 1},
+		{"what the snapshot is of", filepath.Join(n.Dir, "controller", "snapshots", "*", "meta.json"), 0.08, 1},
 		{"counts", filepath.Join(n.Dir, "rollup", "table", "*.sst"), 0.2, 1},
 	} {
 		t.Run(c.kind, func(t *testing.T) {

@@ -89,6 +89,9 @@ func (c *Controller) openRaft(dir string) error {
 	if c.link, err = network.Open(groupID); err != nil {
 		return fmt.Errorf("open the controller's link: %w", err)
 	}
+	if err := checkReadable(dir, c.store); err != nil {
+		return fmt.Errorf("read the controller's files: %w", err)
+	}
 	existing, err := raft.HasExistingState(c.store, c.store, snaps)
 	switch {
 	case err != nil:

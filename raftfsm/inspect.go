@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
@@ -107,19 +108,28 @@ func (in *inspector) snapshots(dir string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("list snapshots: %w", err)
 	}
+	var broken []finding.Finding
 	for _, e := range names {
 		if filepath.Ext(e.Name()) == ".tmp" || !e.IsDir() {
 			continue
 		}
 		s, meta, err := readSnapshot(filepath.Join(dir, e.Name()))
+		if errors.Is(err, state.ErrSnapshotUnsupported) {
+			return err
+		}
 		if err != nil {
-			in.tell(filepath.Join(dir, e.Name(), "state.bin"), "%v", err)
+			broken = append(broken, finding.Finding{File: filepath.Join(dir, e.Name(), "state.bin"), Offset: -1, What: err.Error(), Do: finding.Restore})
+		} else if meta.Index >= in.index {
+			in.state, in.index, in.servers = s, meta.Index, meta.Configuration
+		}
+	}
+	for _, f := range broken {
+		if in.index > 0 { // of a removal that was cut short; what the other one lacks must be in the log
+			f.Note, f.Do = true, finding.StartNode
+		} else {
 			in.stop = true
-			continue
 		}
-		if meta.Index >= in.index {
-			in.state, in.index, in.stop, in.servers = s, meta.Index, false, meta.Configuration
-		}
+		in.found(f)
 	}
 	return nil
 }
@@ -136,6 +146,9 @@ func readSnapshot(dir string) (*state.State, raft.SnapshotMeta, error) {
 	}
 	if err := json.Unmarshal(b, &meta); err != nil {
 		return nil, meta.SnapshotMeta, fmt.Errorf("meta.json beside it: %w", err)
+	}
+	if at := fmt.Sprintf("%d-%d-", meta.Term, meta.Index); meta.Version != raft.SnapshotVersionMax || meta.ID != filepath.Base(dir) || !strings.HasPrefix(meta.ID, at) {
+		return nil, meta.SnapshotMeta, fmt.Errorf("meta.json beside it is of version %d, snapshot %s, term %d, entry %d", meta.Version, meta.ID, meta.Term, meta.Index)
 	}
 	if b, err = os.ReadFile(filepath.Join(dir, "state.bin")); err != nil {
 		return nil, meta.SnapshotMeta, err
@@ -156,6 +169,19 @@ func (in *inspector) log(path string) error {
 		return err
 	}
 	defer db.Close()
+	return in.entries(path, db, in.entry)
+}
+
+// logReader is what is read of raft's log and votes.
+type logReader interface {
+	FirstIndex() (uint64, error)
+	LastIndex() (uint64, error)
+	GetLog(index uint64, log *raft.Log) error
+	GetUint64(key []byte) (uint64, error)
+}
+
+// entries reads all entries, which must follow the snapshot and each other, and the term.
+func (in *inspector) entries(path string, db logReader, visit func(path string, l raft.Log)) error {
 	first, err := db.FirstIndex()
 	if err != nil {
 		return err
@@ -176,12 +202,37 @@ func (in *inspector) log(path string) error {
 			return nil
 		}
 		term = l.Term
-		in.entry(path, l)
+		visit(path, l)
 	}
 	if current, err := db.GetUint64([]byte("CurrentTerm")); err != nil || current < term {
 		in.tell(path, "the log has term %d, its votes are only known up to term %d", term, current)
 	}
 	return nil
+}
+
+// checkReadable refuses files at which raft would panic: it reads them as raft does at a start.
+func checkReadable(dir string, db logReader) error {
+	var first error
+	in := &inspector{state: state.New(), found: func(f finding.Finding) {
+		if first == nil && !f.Note {
+			first = fmt.Errorf("%s: %s: it is damaged; restore the data directory from a backup. Nothing was changed", f.File, f.What)
+		}
+	}}
+	path := filepath.Join(dir, "raft.db")
+	err := in.snapshots(filepath.Join(dir, "snapshots"))
+	if err == nil {
+		err = boltfile.Guard(func() error {
+			return in.entries(path, db, func(_ string, l raft.Log) {
+				if l.Type == raft.LogConfiguration {
+					raft.DecodeConfiguration(l.Data)
+				}
+			})
+		})
+	}
+	if errors.Is(err, boltfile.ErrDamaged) {
+		err = fmt.Errorf("%s: %w; restore the data directory from a backup. Nothing was changed", path, err)
+	}
+	return errors.Join(err, first)
 }
 
 func (in *inspector) entry(path string, l raft.Log) {

@@ -60,7 +60,7 @@ func (s *store) openError(err error) error {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return fmt.Errorf("%w (%s is locked)", ErrLocked, s.path)
 	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch),
-		errors.Is(err, boltfile.ErrDamaged):
+		errors.Is(err, bolterrors.ErrIncompatibleValue), errors.Is(err, boltfile.ErrDamaged):
 		return fmt.Errorf("open %s: %w: the file is damaged; restore the data directory from a backup. Nothing was changed", s.path, err)
 	case err != nil:
 		return fmt.Errorf("open %s: %w", s.path, err)
