@@ -28,14 +28,17 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// slowImporter shows progress after each byte, so that a test can talk to it.
+// slowImporter shows progress after each byte, so that a test can talk to it. It has begun when it has read slowBegins bytes.
 type slowImporter struct{ begun chan struct{} }
 
+const slowBegins = 3
+
 func (s *slowImporter) Import(ctx context.Context, in ImportRequest, progress func(ImportCounts)) (result ImportResult, err error) {
-	close(s.begun)
 	for buf := make([]byte, 1); err == nil; {
 		if _, err = in.Body.Read(buf); err == nil {
-			result.Lines++
+			if result.Lines++; result.Lines == slowBegins {
+				close(s.begun)
+			}
 			progress(result.ImportCounts)
 		}
 	}
@@ -63,7 +66,7 @@ func TestImportEndsCleanlyAtTheStop(t *testing.T) {
 		answer <- string(b)
 	}()
 	_, _ = feed.Write([]byte("abc")) // returns when the client has taken it
-	<-importer.begun
+	<-importer.begun                 // and this when the server has: a client that still writes when the server stops sees no answer
 	began := time.Now()
 	stop()
 	if took := time.Since(began); took > stopTimeout/2 {
