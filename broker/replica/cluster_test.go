@@ -5,81 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/weir-analytics/weir/internal/vfs"
-	"github.com/weir-analytics/weir/raftfsm/transport"
+	"github.com/weir-analytics/weir/raftfsm/peer"
 )
-
-// memNet is a network in memory on which nodes can be cut off.
-type memNet struct {
-	mu    sync.Mutex
-	links map[string]*memLink
-}
-
-type memLink struct {
-	*raft.InmemTransport
-	onClose func()
-}
-
-func (l *memLink) ElectNow() {}
-func (l *memLink) Close() error {
-	l.onClose()
-	return l.InmemTransport.Close()
-}
-
-// AppendEntriesPipeline is refused, as by every transport of ours.
-func (l *memLink) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
-	return nil, raft.ErrPipelineReplicationNotSupported
-}
-
-type memNode struct {
-	net  *memNet
-	name string
-}
-
-func (n memNode) Open(transport.GroupID) (transport.Group, error) {
-	n.net.mu.Lock()
-	defer n.net.mu.Unlock()
-	_, t := raft.NewInmemTransportWithTimeout(raft.ServerAddress(n.name), 2*time.Second)
-	l := &memLink{InmemTransport: t, onClose: func() { n.net.cut(n.name) }}
-	for other, o := range n.net.links {
-		t.Connect(raft.ServerAddress(other), o.InmemTransport)
-		o.Connect(raft.ServerAddress(n.name), t)
-	}
-	n.net.links[n.name] = l
-	return l, nil
-}
-
-// cut disconnects a node from all others.
-func (m *memNet) cut(name string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l := m.links[name]
-	if l == nil {
-		return
-	}
-	delete(m.links, name)
-	l.DisconnectAll()
-	for _, o := range m.links {
-		o.Disconnect(raft.ServerAddress(name))
-	}
-}
 
 type cluster struct {
 	t     *testing.T
-	net   *memNet
+	net   *peer.Memory
 	disks [3]*vfs.Mem
 	nodes [3]*node
 	rs    [3]*Replica
 }
 
 func newCluster(t *testing.T) *cluster {
-	c := &cluster{t: t, net: &memNet{links: map[string]*memLink{}}}
+	c := &cluster{t: t, net: peer.NewMemory(1)}
 	for i := range 3 {
 		c.disks[i] = vfs.NewMem()
 		c.start(i, false)
@@ -92,7 +34,7 @@ func serverName(i int) string { return fmt.Sprint("node-", i) }
 func (c *cluster) start(i int, join bool) {
 	c.t.Helper()
 	n := newNode(c.t, c.disks[i], "d")
-	n.net = memNode{c.net, serverName(i)}
+	n.net = c.net.Node(serverName(i))
 	cfg := n.config(0)
 	cfg.heartbeat = 200 * time.Millisecond
 	cfg.NodeID, cfg.ServerID, cfg.SegmentBytes, cfg.Join = int32(i), serverName(i), 2000, join
@@ -107,7 +49,7 @@ func (c *cluster) start(i int, join bool) {
 
 // kill ends a replica as a power cut does.
 func (c *cluster) kill(i int) {
-	c.net.cut(serverName(i))
+	c.net.Kill(serverName(i))
 	c.disks[i] = c.disks[i].Crash(nil)
 	r := c.rs[i]
 	c.rs[i] = nil
@@ -246,7 +188,7 @@ func TestUncommittedRecordsGiveWay(t *testing.T) {
 		put(t, l, batchOf(t, fmt.Sprint("agreed ", i)))
 	}
 	lost := c.index(l)
-	c.net.cut(serverName(lost))
+	c.net.Kill(serverName(lost))
 	var alone []*Pending
 	for i := range 5 {
 		alone = append(alone, l.Append(context.Background(), batchOf(t, fmt.Sprint("alone ", i))))

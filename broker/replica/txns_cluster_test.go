@@ -111,7 +111,7 @@ func TestUncommittedMarkersGiveWay(t *testing.T) {
 	m.aborted = []Aborted{abort(2, 1, 2, 0)}
 	c.agree(m, "before")
 	lost := c.index(l)
-	c.net.cut(serverName(lost))
+	c.net.Kill(serverName(lost))
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	if err := l.AppendMarker(ctx, mark(1, 0, false, 1)); !errors.Is(err, ErrOutcomeUnknown) {

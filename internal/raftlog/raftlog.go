@@ -15,6 +15,14 @@ import (
 // routine are the beginnings of warnings that a healthy group writes at each start.
 var routine = []string{"heartbeat timeout reached", "no known peers", "running in single"}
 
+// away are the beginnings of what every group says again and again while a peer is not reached, which the link to it says once, or while
+// nobody leads.
+var away = []string{
+	"failed to heartbeat to", "failed to appendEntries to", "failed to contact", "failed to make requestVote", "failed to make RequestPreVote", "failed to send snapshot to",
+	"Election timeout reached", "appendEntries rejected", "rejecting pre-vote", "rejecting vote", "duplicate requestVote", "not part of stable", "new leader elected",
+	"peer has newer term", "clearing log suffix", "previous log term", "failed to get previous log", "skipping application",
+}
+
 // New returns a logger for raft.Config.Logger that writes to out.
 func New(out *slog.Logger) hclog.Logger { return logger{out: out} }
 
@@ -26,6 +34,11 @@ type logger struct {
 
 func (l logger) Log(level hclog.Level, msg string, args ...any) {
 	to := slog.LevelDebug
+	for _, start := range away {
+		if strings.HasPrefix(msg, start) {
+			level = hclog.Debug
+		}
+	}
 	switch level {
 	case hclog.Warn:
 		to = slog.LevelWarn

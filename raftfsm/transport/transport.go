@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -31,6 +32,12 @@ type Group interface {
 	// waiting for its timeout. Only right when it is the only voter. It
 	// returns when raft has taken note or the link is closed.
 	ElectNow()
+	// Progress returns the last index that a peer's log was known to have when it last answered to entries, and when that was; the zero
+	// time when it has not answered yet. The library tells nobody.
+	Progress(id raft.ServerID) (lastIndex uint64, at time.Time)
+	// Withhold stops the heartbeats of the group, so that its followers elect another leader, for a leader whose disk does not answer: the
+	// library goes on with heartbeats then.
+	Withhold()
 }
 
 // Local is the network of a node without peers.
@@ -126,6 +133,12 @@ func (g *localGroup) EncodePeer(_ raft.ServerID, addr raft.ServerAddress) []byte
 
 // DecodePeer implements raft.Transport.
 func (g *localGroup) DecodePeer(b []byte) raft.ServerAddress { return raft.ServerAddress(b) }
+
+// Progress implements Group.
+func (g *localGroup) Progress(raft.ServerID) (uint64, time.Time) { return 0, time.Time{} }
+
+// Withhold implements Group.
+func (g *localGroup) Withhold() {}
 
 // SetHeartbeatHandler implements raft.Transport; nobody sends heartbeats.
 func (g *localGroup) SetHeartbeatHandler(func(raft.RPC)) {}
