@@ -251,7 +251,7 @@ func destination(raw string) string {
 	if !pageurl.IsPage(raw) {
 		return ""
 	}
-	return pageurl.Cut(pageurl.Printable(raw), pageurl.MaxPath)
+	return pageurl.Link(raw)
 }
 
 // countryCode takes a sender's word for the country when it is a code.

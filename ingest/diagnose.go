@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-analytics/weir/ingest/bot"
+	"github.com/weir-analytics/weir/ingest/dialect"
 	"github.com/weir-analytics/weir/ingest/enrich"
 	"github.com/weir-analytics/weir/ingest/hit"
 	"github.com/weir-analytics/weir/ingest/pageurl"
@@ -68,7 +69,8 @@ func (i *Ingest) Diagnose(r *http.Request, q Question) Diagnosis {
 	_, d.Salted = s.Salt(state.Day(d.SaltDay))
 
 	page := pageurl.Parse(q.URL)
-	d.Hit = hit.Hit{Version: hit.Version, Kind: hit.Pageview, Host: page.Host, Path: page.Path, Query: page.Query, Campaign: pageurl.Campaign(page.Query), Hints: hints(r.Header)}
+	d.Hit = hit.Hit{Version: hit.Version, Kind: hit.Pageview, Host: page.Host, Path: page.Path, Query: page.Query, Campaign: pageurl.Campaign(page.Query), ClickID: pageurl.ClickID(page.Query),
+		Hints: hints(r.Header), Language: dialect.Language(first(r.Header["Accept-Language"]))}
 	kind := bot.Request(r.Method, r.Header)
 	if q.Referrer != "" {
 		from := newReferrer(q.Referrer)

@@ -123,12 +123,16 @@ func writeLimited(w http.ResponseWriter, from origin) {
 // putEvent queues the hits of an event.
 func (t *intake) putEvent(r *http.Request, client clientip.Client, e *dialect.Event, page pageurl.URL, sites []state.Site) error {
 	a, who, botKind := t.senderOf(r, client, e)
+	maskProps(e.Props)
 	h := hit.Hit{Kind: kindOf(e), Name: pageurl.Printable(nameOf(e)), Host: page.Host, Path: page.Path, Query: page.Query,
 		Title: pageurl.Cut(pageurl.Printable(e.Title), pageurl.MaxName), ClientID: pageurl.Printable(e.ID), Props: e.Props, Revenue: e.Revenue,
-		NonInteractive: e.NonInteractive, Campaign: pageurl.Campaign(page.Query), Status: e.Status}
+		NonInteractive: e.NonInteractive, Campaign: pageurl.Campaign(page.Query), ClickID: pageurl.ClickID(page.Query), Status: e.Status, Language: e.Language, ScreenWidth: e.ScreenWidth}
 	ownAgent := e.Said == nil || !e.Said.HasAgent && !e.Said.Other
 	if ownAgent {
 		h.Hints = hints(r.Header)
+		if h.Language == "" {
+			h.Language = dialect.Language(first(r.Header["Accept-Language"]))
+		}
 	}
 	if e.Said != nil {
 		h.TimeMs, h.Country = e.Said.TimeMs, countryCode(e.Said.Country)
@@ -187,6 +191,29 @@ func (t *intake) senderOf(r *http.Request, client clientip.Client, e *dialect.Ev
 		who.Addr = client.Addr
 	}
 	return a, who, e.Robot
+}
+
+// first returns the first value of a header, "" when there is none.
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}
+
+// addressProps are properties that trackers put addresses in: of links that lead away, of files, of pages that are missing.
+var addressProps = [...]string{"url", "path", "href"}
+
+// maskProps masks what is personal in addresses.
+func maskProps(props map[string]string) {
+	if len(props) == 0 {
+		return
+	}
+	for _, name := range addressProps {
+		if value, ok := props[name]; ok {
+			props[name] = pageurl.Link(value)
+		}
+	}
 }
 
 func firstOf(a, b string) string {

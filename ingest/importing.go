@@ -286,7 +286,7 @@ func (im *importing) fill(l *importer.Line, h *hit.Hit, who visitor.Who, a *agen
 	h.Kind = hit.Request
 	if len(l.Target) > 0 {
 		u := pageurl.Target(view(l.Target))
-		h.Path, h.Query, h.Campaign = u.Path, u.Query, pageurl.Campaign(u.Query)
+		h.Path, h.Query, h.Campaign, h.ClickID = u.Path, u.Query, pageurl.Campaign(u.Query), pageurl.ClickID(u.Query)
 		if u.Host != "" && h.Host == "" {
 			h.Host = u.Host
 		}

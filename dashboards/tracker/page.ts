@@ -34,7 +34,7 @@ export interface Hit {
   $?: Options['revenue'];
   i?: boolean;
   h?: number;
-  v: number;
+  w: number; // width of the screen, CSS pixels
   e?: number; // engaged time, ms
   sd?: number; // deepest scroll, percent
 }

@@ -61,7 +61,7 @@ const start = () => {
       $: options.revenue,
       i: options.interactive,
       h: hash,
-      v: 1,
+      w: screen.width,
     };
     let off: unknown = navigator.webdriver;
     try {

@@ -56,7 +56,8 @@ func ga4Event(shared, own url.Values) Event {
 		}
 		return shared.Get(name)
 	}
-	e := Event{Name: get("en"), URL: get("dl"), Referrer: get("dr"), Title: get("dt"), ScrollPercent: -1, EngagedMs: -1}
+	e := Event{Name: get("en"), URL: get("dl"), Referrer: get("dr"), Title: get("dt"), Language: Language(get("ul")), ScreenWidth: screenWidth(get("sr")),
+		ScrollPercent: -1, EngagedMs: -1}
 	if e.URL == "" && (get("dh") != "" || get("dp") != "") {
 		e.URL = "https://" + get("dh") + "/" + strings.TrimPrefix(get("dp"), "/")
 	}
@@ -138,6 +139,8 @@ func ParseGA4Server(body []byte, take func(Event)) []GA4Problem {
 // measurement is a request of the Measurement Protocol being read.
 type measurement struct {
 	client, user string
+	language     string
+	width        int
 	said         Said
 	events       []jsonscan.Value
 	problems     []GA4Problem
@@ -172,6 +175,18 @@ func (m *measurement) member(key []byte, v jsonscan.Value) error {
 				return nil
 			})
 		}
+	case "device":
+		if v.Kind == jsonscan.KindObject {
+			_, _ = jsonscan.Object(v.Raw, func(key []byte, v jsonscan.Value) error {
+				switch string(key) {
+				case "language":
+					m.language = Language(v.Text())
+				case "screen_resolution":
+					m.width = screenWidth(v.Text())
+				}
+				return nil
+			})
+		}
 	case "events":
 		if v.Kind == jsonscan.KindArray {
 			_, err := jsonscan.Array(v.Raw, func(v jsonscan.Value) error { m.events = append(m.events, v); return nil })
@@ -188,7 +203,7 @@ func (m *measurement) event(index int, v jsonscan.Value) (Event, bool) {
 		m.problem(field, "An event must be an object.", "VALUE_INVALID")
 		return Event{}, false
 	}
-	e := Event{ScrollPercent: -1, EngagedMs: -1}
+	e := Event{Language: m.language, ScreenWidth: m.width, ScrollPercent: -1, EngagedMs: -1}
 	said := m.said
 	engaged := ""
 	_, _ = jsonscan.Object(v.Raw, func(key []byte, v jsonscan.Value) error {

@@ -20,9 +20,9 @@ const (
 var GoatGIF = []byte("GIF89a\x01\x00\x01\x00\x80\x01\x00\x00\x00\x00\xff\xff\xff!\xf9\x04\x01\n\x00\x01\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02L\x01\x00;")
 
 // ParseGoatCounter reads the query of /count: p path or name of an event, r referrer, t title, e event, q query of the page, b what the script
-// knows of bots. host is that of the page when p is a path. An error is a *FieldError.
+// knows of bots, s size of the screen. host is that of the page when p is a path. An error is a *FieldError.
 func ParseGoatCounter(q url.Values, host string) (Event, error) {
-	g := goatHit{path: q.Get("p"), title: q.Get("t"), query: q.Get("q"), ref: q.Get("r")}
+	g := goatHit{path: q.Get("p"), title: q.Get("t"), query: q.Get("q"), ref: q.Get("r"), width: screenWidth(q.Get("s"))}
 	switch q.Get("e") {
 	case "true", "1", "on":
 		g.event = true
@@ -40,13 +40,14 @@ func ParseGoatCounter(q url.Values, host string) (Event, error) {
 // goatHit is one hit as GoatCounter names its parts.
 type goatHit struct {
 	path, title, query, ref string
+	language                string
 	event                   bool
-	bot                     int
+	bot, width              int
 }
 
 // build checks a hit and turns it into an event.
 func (g *goatHit) build(host string) (Event, error) {
-	e := Event{Referrer: g.ref, Title: g.title, ScrollPercent: -1, EngagedMs: -1}
+	e := Event{Referrer: g.ref, Title: g.title, Language: g.language, ScreenWidth: g.width, ScrollPercent: -1, EngagedMs: -1}
 	if g.bot >= 150 {
 		e.Robot = RobotDriven
 	}
@@ -152,6 +153,10 @@ func parseGoatHit(v jsonscan.Value, host string, noSessions bool) GoatHit {
 			g.ref = v.Text()
 		case "query":
 			g.query = v.Text()
+		case "size":
+			g.width = screenWidthOf(v)
+		case "language":
+			g.language = Language(v.Text())
 		case "bot":
 			n, _ := v.Int()
 			g.bot = int(n)

@@ -29,7 +29,8 @@ type Matomo struct {
 func ParseMatomo(q url.Values, pageFromHeader string, nowMs int64) (Matomo, error) {
 	m := Matomo{Site: q.Get("idsite"), Token: q.Get("token_auth")}
 	e := &m.Event
-	*e = Event{URL: q.Get("url"), Referrer: q.Get("urlref"), Title: q.Get("action_name"), ScrollPercent: -1, EngagedMs: -1}
+	*e = Event{URL: q.Get("url"), Referrer: q.Get("urlref"), Title: q.Get("action_name"), Language: Language(q.Get("lang")), ScreenWidth: screenWidth(q.Get("res")),
+		ScrollPercent: -1, EngagedMs: -1}
 	if m.Site == "" {
 		return m, wrong("idsite", "is missing")
 	}

@@ -31,8 +31,10 @@ type Event struct {
 	NonInteractive bool
 	Props          map[string]string
 	Revenue        hit.Revenue
-	ScrollPercent  int   // -1: not given
-	EngagedMs      int64 // -1: not given
+	ScrollPercent  int    // -1: not given
+	EngagedMs      int64  // -1: not given
+	ScreenWidth    int    // CSS pixels; 0: not given
+	Language       string // BCP 47; "" is what the browser's header says
 
 	Kind   hit.Kind // 0: by Name
 	Link   string   // of a click: the short link
@@ -106,6 +108,10 @@ func (p *plausible) member(key []byte, v jsonscan.Value) error {
 		return setText(&e.Referrer, &p.referrer, "referrer", len(key) == 1, v)
 	case "t":
 		e.Title = v.Text()
+	case "w", "screen_width":
+		e.ScreenWidth = screenWidthOf(v)
+	case "l":
+		e.Language = Language(v.Text())
 	case "id":
 		if v.Kind != jsonscan.KindNull {
 			e.ID = v.Text()

@@ -167,6 +167,7 @@ func (u *umami) check() error {
 	if u.tag != "" {
 		u.Event.Props = withProp(u.Event.Props, "tag", u.tag)
 	}
+	u.Event.Language, u.Event.ScreenWidth = Language(u.language), screenWidth(u.screen)
 	u.page()
 	return nil
 }

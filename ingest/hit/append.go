@@ -59,7 +59,10 @@ func Append(dst []byte, h *Hit) []byte {
 	dst = appendBool(dst, fNonInteractive, h.NonInteractive)
 	dst = appendString(dst, fRegionCode, h.RegionCode)
 	dst = appendUint(dst, fASN, uint64(h.ASN))
-	return appendString(dst, fASName, h.ASName)
+	dst = appendString(dst, fASName, h.ASName)
+	dst = appendString(dst, fClickID, h.ClickID)
+	dst = appendString(dst, fLanguage, h.Language)
+	return appendUint(dst, fScreenWidth, uint64(int64(h.ScreenWidth)))
 }
 
 // appendAgent writes the fields from Agent to Device.

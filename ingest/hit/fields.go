@@ -52,4 +52,7 @@ const (
 	fRegionCode     protowire.Number = 46
 	fASN            protowire.Number = 47
 	fASName         protowire.Number = 48
+	fClickID        protowire.Number = 49
+	fLanguage       protowire.Number = 50
+	fScreenWidth    protowire.Number = 51
 )

@@ -93,7 +93,7 @@ type Hit struct {
 
 	Host     string `json:"host,omitempty"`     // of the page or of the short link, lower case
 	Path     string `json:"path,omitempty"`     // percent-decoded once; with "#" and the fragment where the sender routes by it
-	Query    string `json:"query,omitempty"`    // as sent, without "?"
+	Query    string `json:"query,omitempty"`    // as sent, without "?", personal parts masked
 	Fragment string `json:"fragment,omitempty"` // only where the sender routes by it
 	Title    string `json:"title,omitempty"`
 
@@ -127,6 +127,10 @@ type Hit struct {
 	Props    map[string]string `json:"props,omitempty"`
 	Campaign Campaign          `json:"campaign,omitzero"`
 	Revenue  Revenue           `json:"revenue,omitzero"`
+
+	ClickID     string `json:"click_id,omitempty"`     // name of the click id in the page's address, such as gclid; its value is not kept
+	Language    string `json:"language,omitempty"`     // BCP 47, such as de or pt-BR
+	ScreenWidth int    `json:"screen_width,omitempty"` // CSS pixels
 
 	ScrollPercent  int   `json:"scroll_percent,omitempty"`  // of an engagement: 1 to 100
 	EngagedMs      int64 `json:"engaged_ms,omitempty"`      // of an engagement

@@ -28,6 +28,7 @@ func full() Hit {
 		Status: 304, Props: map[string]string{"plan": "gold", "author": "Ann", "empty": ""},
 		Campaign: Campaign{Source: "s", Medium: "m", Name: "n", Term: "t", Content: "c"},
 		Revenue:  Revenue{Currency: "EUR", Amount: "19.90"}, ScrollPercent: 62, EngagedMs: 14873, NonInteractive: true, RegionCode: "GB-ENG", ASN: 15169, ASName: "Google LLC",
+		ClickID: "gclid", Language: "pt-BR", ScreenWidth: 1440,
 	}
 }
 

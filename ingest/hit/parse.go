@@ -93,6 +93,8 @@ func (h *Hit) setUint(num protowire.Number, v uint64) {
 		h.NonInteractive = v != 0
 	case fASN:
 		h.ASN = uint32(v)
+	case fScreenWidth:
+		h.ScreenWidth = int(int32(v))
 	}
 }
 
@@ -183,6 +185,10 @@ func (h *Hit) setString(num protowire.Number, s string) error {
 		h.RegionCode = s
 	case fASName:
 		h.ASName = s
+	case fClickID:
+		h.ClickID = s
+	case fLanguage:
+		h.Language = s
 	}
 	return nil
 }

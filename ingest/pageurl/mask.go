@@ -14,9 +14,9 @@ var secretNames = map[string]bool{
 	"sessionid": true, "sid": true, "sig": true, "signature": true, "token": true,
 }
 
-// maskPath replaces e-mail addresses and JSON web tokens in the segments of a decoded path.
+// maskPath replaces e-mail addresses and secrets in the segments of a decoded path.
 func maskPath(path string) string {
-	if strings.IndexByte(path, '@') < 0 && !strings.Contains(path, "eyJ") {
+	if strings.IndexByte(path, '@') < 0 && len(path) <= minSecret {
 		return path
 	}
 	parts := strings.Split(path, "/")
@@ -39,7 +39,7 @@ func maskQuery(query string) string {
 		case !ok:
 			pairs[i] = maskValue(pair)
 		case value == "":
-		case secretNames[strings.ToLower(Decode(name))]:
+		case isSecretName(name):
 			pairs[i] = name + "=" + Masked
 		default:
 			pairs[i] = name + "=" + maskValue(value)
@@ -50,16 +50,29 @@ func maskQuery(query string) string {
 
 // needsMask is the cheap test that most queries fail.
 func needsMask(query string) bool {
-	if strings.IndexByte(query, '@') >= 0 || strings.Contains(query, "%40") || strings.Contains(query, "eyJ") {
+	if strings.IndexByte(query, '@') >= 0 || strings.Contains(query, "%40") {
 		return true
 	}
 	for pair := range strings.SplitSeq(query, "&") {
-		name, _, _ := strings.Cut(pair, "=")
-		if len(name) <= len("refresh_token")+8 && secretNames[strings.ToLower(Decode(name))] {
+		name, value, _ := strings.Cut(pair, "=")
+		if len(value) >= minSecret || len(name) >= minSecret || isSecretName(name) {
 			return true
 		}
 	}
 	return false
+}
+
+// isSecretName reports whether the value of a parameter is never kept. The ids of clicks are among them: one names one click of one person, and
+// which kind it is, is kept apart.
+func isSecretName(name string) bool {
+	if len(name) > len("refresh_token")+8 {
+		return false
+	}
+	name = strings.ToLower(Decode(name))
+	if _, ok := clickIDs[name]; ok {
+		return true
+	}
+	return secretNames[name]
 }
 
 // maskValue masks an encoded value.
@@ -71,9 +84,9 @@ func maskValue(value string) string {
 	return value
 }
 
-// maskText replaces what looks like an e-mail address or a JSON web token.
+// maskText replaces what looks like an e-mail address or a secret.
 func maskText(text string) string {
-	if isToken(text) {
+	if isToken(text) || looksRandom(text) {
 		return Masked
 	}
 	at := strings.IndexByte(text, '@')
@@ -105,4 +118,97 @@ func isMailByte(c byte) bool {
 // isToken reports whether text is a JSON web token: three parts in base64, the first one a JSON object.
 func isToken(text string) bool {
 	return strings.HasPrefix(text, "eyJ") && strings.Count(text, ".") == 2 && len(text) > 40
+}
+
+// minSecret is the length from which on text may be a secret, in bytes: 32 hexadecimal digits have 128 bits.
+const minSecret = 32
+
+// looksRandom reports whether text is long and made as by dice: one word of letters and digits that turn into each other all the time.
+// Titles of articles have words and dates; a UUID names a thing and is no secret.
+func looksRandom(text string) bool {
+	if len(text) < minSecret || isUUID(text) {
+		return false
+	}
+	turns := 0
+	for i := range len(text) {
+		c := text[i]
+		digit, letter := c >= '0' && c <= '9', c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !digit && !letter {
+			if c != '_' && c != '-' && c != '=' && c != '~' && c != '.' && c != '+' {
+				return false
+			}
+			continue
+		}
+		if i > 0 {
+			before := text[i-1]
+			if digit && before|0x20 >= 'a' && before|0x20 <= 'z' || letter && before >= '0' && before <= '9' {
+				turns++
+			}
+		}
+	}
+	return turns >= len(text)/8
+}
+
+func isUUID(text string) bool {
+	if len(text) != 36 {
+		return false
+	}
+	for i := range len(text) {
+		if i == 8 || i == 13 || i == 18 || i == 23 {
+			if text[i] != '-' {
+				return false
+			}
+		} else if !isHex(text[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Fragment masks and cuts what follows the "#": a route such as "/reset?token=x", parameters such as "access_token=x", or a place within the page.
+func Fragment(raw string) string {
+	if raw == "" {
+		return ""
+	}
+	raw = Printable(raw)
+	route, query, ok := strings.Cut(raw, "?")
+	switch {
+	case ok:
+		raw = maskParts(route) + "?" + maskQuery(query)
+	case strings.IndexByte(raw, '=') > 0:
+		raw = maskQuery(raw)
+	default:
+		raw = maskParts(raw)
+	}
+	return Cut(raw, MaxPath)
+}
+
+// Link masks and cuts an address that is kept as a whole, such as where a link leads.
+func Link(raw string) string {
+	raw = Printable(raw)
+	rest, fragment, hasFragment := strings.Cut(raw, "#")
+	rest, query, hasQuery := strings.Cut(rest, "?")
+	rest = maskParts(rest)
+	if hasQuery {
+		rest += "?" + maskQuery(query)
+	}
+	if hasFragment {
+		rest += "#" + Fragment(fragment)
+	}
+	return Cut(rest, MaxPath)
+}
+
+// maskParts masks the parts of an encoded path; what needs no masking stays byte by byte as it was.
+func maskParts(path string) string {
+	if strings.IndexByte(path, '@') < 0 && len(path) < minSecret && !strings.Contains(path, "%40") {
+		return path
+	}
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		decoded := unescape(part, false)
+		if masked := maskText(decoded); masked != decoded {
+			parts[i] = masked
+		}
+	}
+	return strings.Join(parts, "/")
 }

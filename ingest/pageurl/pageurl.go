@@ -3,6 +3,8 @@ package pageurl
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/weir-analytics/weir/internal/idn"
 )
 
 // Longest parts that are kept, in bytes. Browsers and servers stop at 2,000 to 8,000; reports show far less.
@@ -20,7 +22,7 @@ type URL struct {
 	Host     string // lower case, without port; empty when there is none
 	Path     string // decoded once and masked; "/" when empty
 	Query    string // as sent and masked, without "?"
-	Fragment string // as sent, without "#"
+	Fragment string // as sent and masked, without "#"
 }
 
 // Parse takes an address apart. It accepts whole addresses, addresses without scheme ("//host/path"), and bare paths.
@@ -44,7 +46,7 @@ func Parse(raw string) URL {
 	path, query, _ := strings.Cut(rest, "?")
 	u.Path = Path(path)
 	u.Query = Query(query)
-	u.Fragment = Cut(fragment, MaxPath)
+	u.Fragment = Fragment(fragment)
 	return u
 }
 
@@ -109,7 +111,8 @@ func hostLike(text string) bool {
 	return strings.Contains(text, ".") && Host(text) != ""
 }
 
-// Host cleans the authority of an address: no user, no port, lower case, no final dot. It returns "" for what cannot be a host.
+// Host cleans the authority of an address: no user, no port, lower case, no final dot, names beyond ASCII in one form. It returns "" for what
+// cannot be a host.
 func Host(authority string) string {
 	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
 		authority = authority[at+1:]
@@ -130,7 +133,10 @@ func Host(authority string) string {
 			return ""
 		}
 	}
-	return lower(authority)
+	if authority = idn.Host(lower(authority)); len(authority) > MaxHost {
+		return ""
+	}
+	return authority
 }
 
 // notInHost are bytes that no host name has.

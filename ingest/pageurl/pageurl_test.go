@@ -126,11 +126,16 @@ func TestQueryValuesHoldAmpersands(t *testing.T) {
 func TestPersonalDataIsMasked(t *testing.T) {
 	jwt := "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N"
 	for raw, want := range map[string]string{
-		"/reset/ann@example.com/x": "/reset/***/x",
-		"/reset/ann%40example.com": "/reset/***",
-		"/@handle":                 "/@handle",
-		"/npm/@scope/name@1.2.3":   "/npm/@scope/name@1.2.3",
-		"/t/" + jwt:                "/t/***",
+		"/reset/ann@example.com/x":                                  "/reset/***/x",
+		"/reset/ann%40example.com":                                  "/reset/***",
+		"/@handle":                                                  "/@handle",
+		"/npm/@scope/name@1.2.3":                                    "/npm/@scope/name@1.2.3",
+		"/t/" + jwt:                                                 "/t/***",
+		"/reset/5f4dcc3b5aa765d61d8327deb882cf99":                   "/reset/***",
+		"/i/Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MDEyMzQ1Njc4OTA":            "/i/***",
+		"/orders/1c2d3e4f-5a6b-7c8d-9e0f-a1b2c3d4e5f6":              "/orders/1c2d3e4f-5a6b-7c8d-9e0f-a1b2c3d4e5f6",
+		"/2024/05/06/ten-things-about-the-iphone15-and-the-pixel9/": "/2024/05/06/ten-things-about-the-iphone15-and-the-pixel9/",
+		"/" + strings.Repeat("ä", 40):                               "/" + strings.Repeat("ä", 40),
 	} {
 		if got := Path(raw); got != want && raw != "/npm/@scope/name@1.2.3" {
 			t.Errorf("%s: got %q, want %q", raw, got, want)
@@ -145,10 +150,49 @@ func TestPersonalDataIsMasked(t *testing.T) {
 		"v=" + jwt:                    "v=***",
 		"token=":                      "token=",
 		"utm_source=a@b":              "utm_source=a@b",
+		"gclid=EAIaIQob&fbclid=IwAR0": "gclid=***&fbclid=***",
+		"state=5f4dcc3b5aa765d61d8327deb882cf99&page=2": "state=***&page=2",
+		"q=an+ordinary+search+for+many+words+in+2024":   "q=an+ordinary+search+for+many+words+in+2024",
+		"id=1c2d3e4f-5a6b-7c8d-9e0f-a1b2c3d4e5f6":       "id=1c2d3e4f-5a6b-7c8d-9e0f-a1b2c3d4e5f6",
 	} {
 		if got := Query(raw); got != want {
 			t.Errorf("%s: got %q, want %q", raw, got, want)
 		}
+	}
+}
+
+func TestFragmentsAndLinksAreMasked(t *testing.T) {
+	for raw, want := range map[string]string{
+		"": "", "top": "top", "/home": "/home", "/reset?token=abc&a=1": "/reset?token=***&a=1", "access_token=abc&state=1": "access_token=***&state=1",
+		"/u/ann@example.com/x": "/u/***/x", "/u/ann%40example.com": "/u/***",
+	} {
+		if got := Fragment(raw); got != want {
+			t.Errorf("fragment %s: got %q, want %q", raw, got, want)
+		}
+	}
+	for raw, want := range map[string]string{
+		"https://a.example/Stra%C3%9Fe?x=1#y":               "https://a.example/Stra%C3%9Fe?x=1#y",
+		"https://a.example/?email=me@b.example&x#token=abc": "https://a.example/?email=***&x#token=***",
+		"mailto:ann@example.com":                            "mailto:***",
+		"tel:+4930123":                                      "tel:+4930123",
+	} {
+		if got := Link(raw); got != want {
+			t.Errorf("link %s: got %q, want %q", raw, got, want)
+		}
+	}
+}
+
+func TestHostsBeyondASCIIHaveOneForm(t *testing.T) {
+	for _, raw := range []string{"https://bücher.example/", "https://BÜCHER.example:443/", "https://xn--bcher-kva.example./", "//XN--BCHER-KVA.example/"} {
+		if got := Parse(raw).Host; got != "bücher.example" {
+			t.Errorf("%s: got %q", raw, got)
+		}
+		if _, host := Referrer(raw); host != "bücher.example" {
+			t.Errorf("referrer %s: got %q", raw, host)
+		}
+	}
+	if _, host := Referrer("xn--bcher-kva.example"); host != "bücher.example" {
+		t.Errorf("bare: got %q", host)
 	}
 }
 
@@ -159,7 +203,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("android-app://com.slack/\xff")
 	f.Fuzz(func(t *testing.T, raw string) {
 		u := Parse(raw)
-		for name, part := range map[string]string{"host": u.Host, "path": u.Path, "query": u.Query} {
+		for name, part := range map[string]string{"host": u.Host, "path": u.Path, "query": u.Query, "fragment": u.Fragment, "link": Link(raw)} {
 			if !utf8.ValidString(part) || len(part) > MaxPath {
 				t.Fatalf("%s of %q: %q", name, raw, part)
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-analytics/weir/ingest/hit"
 )
 
-// Query masks a query string and cuts it; otherwise it is kept as sent.
+// Query masks a query string and cuts it; otherwise it is kept as sent. The value of a click id is masked and its name stays: see ClickID.
 func Query(raw string) string {
 	if raw == "" {
 		return ""

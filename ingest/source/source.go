@@ -39,7 +39,8 @@ const (
 type Visit struct {
 	RefHost  string // hit.Hit.RefHost
 	Referrer string // hit.Hit.Referrer; only its scheme matters
-	Query    string // of the page
+	Query    string // of the page; looked at where ClickID is empty
+	ClickID  string // hit.Hit.ClickID
 	Campaign hit.Campaign
 	Site     string // its name
 	Host     string // of the page
@@ -47,12 +48,15 @@ type Visit struct {
 
 // OfHit is Of for a stored hit.
 func OfHit(h *hit.Hit) (name string, channel Channel) {
-	return Of(Visit{RefHost: h.RefHost, Referrer: h.Referrer, Query: h.Query, Campaign: h.Campaign, Site: h.Site, Host: h.Host})
+	return Of(Visit{RefHost: h.RefHost, Referrer: h.Referrer, Query: h.Query, ClickID: h.ClickID, Campaign: h.Campaign, Site: h.Site, Host: h.Host})
 }
 
 // Of names the source of a visit, and its channel. A source that the page's own address names goes before the referrer.
 func Of(v Visit) (name string, channel Channel) {
-	paid, clickSource := clickID(v.Query)
+	if v.ClickID == "" {
+		v.ClickID = pageurl.ClickID(v.Query)
+	}
+	click := clickIDs[v.ClickID]
 	text := strings.TrimSpace(v.Campaign.Source)
 	if text == "" {
 		text = v.RefHost
@@ -61,7 +65,7 @@ func Of(v Visit) (name string, channel Channel) {
 		}
 	}
 	if text == "" || isInternal(text, v) {
-		text = clickSource
+		text = click.source
 	}
 	app := strings.HasPrefix(v.Referrer, "android-app://") || strings.HasPrefix(v.Referrer, "ios-app://")
 	known, ok := lookUp(text)
@@ -69,7 +73,7 @@ func Of(v Visit) (name string, channel Channel) {
 	if !ok {
 		name = plainName(text)
 	}
-	return name, channelOf(known.kind, v.Campaign.Medium, name, paid, app)
+	return name, channelOf(known.kind, click.channel, v.Campaign.Medium, name, app)
 }
 
 // isInternal reports whether a host is the site's own.
@@ -87,8 +91,10 @@ func plainName(text string) string {
 }
 
 // channelOf decides by the medium first: whoever tags a link knows best.
-func channelOf(kind Channel, medium, name string, paid, app bool) Channel {
+// click is what a click id tells.
+func channelOf(kind, click Channel, medium, name string, app bool) Channel {
 	medium = strings.ToLower(strings.TrimSpace(medium))
+	paid := click == PaidSearch || click == PaidSocial
 	switch medium {
 	case "cpc", "ppc", "paid", "paidsearch", "paid-search", "paid_search", "retargeting", "cpa", "sem":
 		paid = true
@@ -112,7 +118,9 @@ func channelOf(kind Channel, medium, name string, paid, app bool) Channel {
 		}
 	}
 	switch {
-	case paid && (kind == Social || kind == Video):
+	case click == Display || click == Affiliate || click == Email:
+		return click
+	case paid && (kind == Social || kind == Video || kind == "" && click == PaidSocial):
 		return PaidSocial
 	case paid:
 		return PaidSearch
@@ -128,28 +136,17 @@ func channelOf(kind Channel, medium, name string, paid, app bool) Channel {
 	return Referral
 }
 
-// clickIDs are parameters that advertising networks add to addresses, with the source they stand for. Not all mean that somebody paid.
+// clickIDs say whose click ids are, and what kind of source they tell of where that is not what the source is known for.
 var clickIDs = map[string]struct {
-	source string
-	paid   bool
+	source  string
+	channel Channel
 }{
-	"gclid": {"google.com", true}, "gbraid": {"google.com", true}, "wbraid": {"google.com", true}, "dclid": {"google.com", true},
-	"msclkid": {"bing.com", true}, "ttclid": {"tiktok.com", true}, "twclid": {"twitter.com", true}, "li_fat_id": {"linkedin.com", true},
-	"yclid": {"yandex.ru", true}, "rdt_cid": {"reddit.com", true}, "epik": {"pinterest.com", true}, "scclid": {"snapchat.com", true},
-	"fbclid": {"facebook.com", false}, "igshid": {"instagram.com", false}, "igsh": {"instagram.com", false}, "srsltid": {"google.com", false},
-}
-
-// clickID finds a click id in a query.
-func clickID(query string) (paid bool, source string) {
-	if !strings.Contains(query, "id=") && !strings.Contains(query, "igsh=") && !strings.Contains(query, "epik=") {
-		return false, ""
-	}
-	for name, value := range pageurl.Params(query) {
-		if id, ok := clickIDs[strings.ToLower(name)]; ok && value != "" {
-			if source == "" || id.paid {
-				paid, source = paid || id.paid, id.source
-			}
-		}
-	}
-	return paid, source
+	"gclid": {"google.com", PaidSearch}, "gbraid": {"google.com", PaidSearch}, "wbraid": {"google.com", PaidSearch}, "dclid": {"google.com", Display},
+	"msclkid": {"bing.com", PaidSearch}, "yclid": {"yandex.ru", PaidSearch},
+	"ttclid": {"tiktok.com", PaidSocial}, "twclid": {"twitter.com", PaidSocial}, "li_fat_id": {"linkedin.com", PaidSocial}, "rdt_cid": {"reddit.com", PaidSocial},
+	"epik": {"pinterest.com", PaidSocial}, "sccid": {"snapchat.com", PaidSocial}, "scclid": {"snapchat.com", PaidSocial}, "qclid": {"quora.com", PaidSocial},
+	"tblci": {"taboola.com", Display}, "dicbo": {"outbrain.com", Display},
+	"irclickid": {"impact.com", Affiliate}, "awc": {"awin.com", Affiliate}, "cjevent": {"cj.com", Affiliate},
+	"fbclid": {"facebook.com", ""}, "igshid": {"instagram.com", ""}, "igsh": {"instagram.com", ""}, "srsltid": {"google.com", ""},
+	"mc_eid": {"mailchimp", Email}, "_kx": {"klaviyo", Email}, "mkt_tok": {"marketo", Email}, "_hsenc": {"hubspot", Email}, "vero_id": {"vero", Email},
 }

@@ -31,7 +31,27 @@ func TestSourcesHaveOneName(t *testing.T) {
 		{"https://l.facebook.com/", "fbclid=x", "Facebook", Social},
 		{"", "fbclid=x", "Facebook", Social},
 		{"", "utm_source=facebook&utm_medium=cpc", "Facebook", PaidSocial},
+		{"", "gclid=%2A%2A%2A", "Google", PaidSearch},
+		{"", "ttclid=x", "TikTok", PaidSocial},
+		{"", "utm_source=spring&twclid=x", "spring", PaidSocial},
+		{"", "mc_eid=x", "Mailchimp", Email},
+		{"", "utm_source=blog&irclickid=x", "blog", Affiliate},
+		{"", "fbclid=x&gclid=y", "Google", PaidSearch},
 		{"https://t.co/abc", "", "Twitter", Social},
+		{"ios-app://544007664/vnd.youtube/www.youtube.com", "", "YouTube", Video},
+		{"android-app://com.anthropic.claude/", "", "Claude", Assistant},
+		{"https://www.perplexity.ai/search/x", "", "Perplexity", Assistant},
+		{"https://copilot.microsoft.com/", "", "Copilot", Assistant},
+		{"https://notebooklm.google.com/", "", "NotebookLM", Assistant},
+		{"https://duckduckgo.com/", "", "DuckDuckGo", Search},
+		{"https://yandex.com.tr/", "", "Yandex", Search},
+		{"https://search.brave.com/", "", "Brave", Search},
+		{"https://app.fastmail.com/mail/", "", "Fastmail", Email},
+		{"android-app://com.google.android.gm/", "", "Gmail", Email},
+		{"https://xn--bcher-kva.example/a", "", "bücher.example", Referral},
+		{"https://BÜCHER.example/b", "", "bücher.example", Referral},
+		{"javascript:alert(1)", "", NameDirect, Direct},
+		{"data:text/html,x", "", NameDirect, Direct},
 		{"https://news.ycombinator.com/", "", "Hacker News", Social},
 		{"https://blog.example.org/post", "", "blog.example.org", Referral},
 		{"https://google.evil.example/", "", "google.evil.example", Referral},
@@ -47,6 +67,25 @@ func TestSourcesHaveOneName(t *testing.T) {
 		h := hit.Hit{Site: "shop.example.com", Host: "shop.example.com", Referrer: address, RefHost: host, Query: test.query, Campaign: pageurl.Campaign(test.query)}
 		if name, channel := OfHit(&h); name != test.name || channel != test.channel {
 			t.Errorf("%q, %q: got %s, %s; want %s, %s", test.referrer, test.query, name, channel, test.name, test.channel)
+		}
+	}
+}
+
+// Every click id that a hit may have says whose it is, and the other way round.
+func TestClickIDsAreKnownOnBothSides(t *testing.T) {
+	names := pageurl.ClickIDs()
+	if len(names) != len(clickIDs) {
+		t.Errorf("%d names, %d sources", len(names), len(clickIDs))
+	}
+	for _, name := range names {
+		if clickIDs[name].source == "" {
+			t.Errorf("%s: nobody's", name)
+		}
+		if got := pageurl.ClickID("a=1&" + name + "=x"); got != name {
+			t.Errorf("%s: got %q", name, got)
+		}
+		if got := pageurl.Query("a=1&" + name + "=Abc"); got != "a=1&"+name+"=***" {
+			t.Errorf("%s: kept as %q", name, got)
 		}
 	}
 }

@@ -1,12 +1,17 @@
 package state
 
-import "strings"
+import (
+	"strings"
 
-// SiteKey brings a site name into the form names are compared by: lower case, no "www.", no final dot, no white space around it.
+	"github.com/weir-analytics/weir/internal/idn"
+)
+
+// SiteKey brings a site name into the form names are compared by: lower case, no "www.", no final dot, no white space around it, and
+// names beyond ASCII in one form whichever way they are written.
 func SiteKey(name string) string {
 	name = strings.ToLower(strings.TrimSpace(name))
 	name = strings.TrimSuffix(name, ".")
-	return strings.TrimPrefix(name, "www.")
+	return idn.Host(strings.TrimPrefix(name, "www."))
 }
 
 // Reindex rebuilds what is derived from the maps. Whoever builds or changes a State calls it before publishing the result.

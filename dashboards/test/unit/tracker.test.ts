@@ -48,6 +48,7 @@ function open(setup: Setup = {}) {
   const win: Record<string, any> = {
     document: doc,
     location,
+    screen: { width: 1440 },
     history: { pushState: go, replaceState: go },
     navigator: { webdriver: setup.webdriver ?? false },
     localStorage: setup.local ?? {},
@@ -73,7 +74,7 @@ describe('a page view', () => {
     expect(sent[0]!.url).toBe('https://weir.example/api/event');
     expect(sent[0]!.options).toMatchObject({ method: 'POST', keepalive: true, credentials: 'omit' });
     expect(sent[0]!.options.headers).toBeUndefined();
-    expect(sent[0]!.body).toMatchObject({ n: 'pageview', u: 'https://example.com/a', d: 'example.com', r: 'https://news.example/', v: 1 });
+    expect(sent[0]!.body).toMatchObject({ n: 'pageview', u: 'https://example.com/a', d: 'example.com', r: 'https://news.example/', w: 1440 });
     expect(sent[0]!.body.id).toMatch(/^\d{13}0\.\d{6,}$/);
   });
   it('follows a script that is served below a path of the site itself', () => {
@@ -115,7 +116,7 @@ describe('moving within a page', () => {
     win.history.pushState({}, '', '/b');
     expect(sent).toHaveLength(0);
     win.weir('pageview', { url: 'https://example.com/virtual' });
-    expect(sent[0]!.body).toMatchObject({ n: 'pageview', u: 'https://example.com/virtual', r: 'https://news.example/' });
+    expect(sent[0]!.body).toMatchObject({ n: 'pageview', u: 'https://example.com/virtual', r: 'https://news.example/', w: 1440 });
   });
 });
 
