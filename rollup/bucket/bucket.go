@@ -50,6 +50,14 @@ type Counts struct {
 	Pageviews int64 // human
 	Events    int64 // human
 	Clicks    int64 // human
+
+	// What visits and engagements add.
+	Visits      int64 // that began here
+	Bounces     int64 // of the visits
+	DurationMs  int64 // of the visits together
+	EngagedMs   int64
+	ScrollSum   int64 // percent, the deepest of each page view that told one
+	ScrollViews int64 // page views that told one
 }
 
 // Humans returns the hits that are not bots.
@@ -62,6 +70,21 @@ func (c *Counts) Add(d Counts) {
 	c.Pageviews += d.Pageviews
 	c.Events += d.Events
 	c.Clicks += d.Clicks
+	c.Visits += d.Visits
+	c.Bounces += d.Bounces
+	c.DurationMs += d.DurationMs
+	c.EngagedMs += d.EngagedMs
+	c.ScrollSum += d.ScrollSum
+	c.ScrollViews += d.ScrollViews
+}
+
+// ofVisits says whether visits or engagements add anything. Most rows of large reports are of hits alone.
+func (c *Counts) ofVisits() bool {
+	return c.Visits|c.Bounces|c.DurationMs|c.EngagedMs|c.ScrollSum|c.ScrollViews != 0
+}
+
+func (c *Counts) visitCounts() [6]int64 {
+	return [...]int64{c.Visits, c.Bounces, c.DurationMs, c.EngagedMs, c.ScrollSum, c.ScrollViews}
 }
 
 // Progress is what a fold has taken in of one partition.

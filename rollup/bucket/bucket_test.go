@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,7 +21,7 @@ func sample() *Cell {
 		ID:   ID{SiteID: 7, Generation: 1, Window: "hour", Start: 1761436800, Offset: 7200, Partition: 3, Report: "country"},
 		Site: "example.com", FoldedTo: 40, SourceTo: 1200,
 		Rows: []Row{
-			{Key: "DE", Counts: Counts{Hits: 5, Bots: 1, Pageviews: 4}, Visitors: 3, Sketch: []byte{1, 1, 0, 0, 0, 0, 0, 0, 0}},
+			{Key: "DE", Counts: Counts{Hits: 5, Bots: 1, Pageviews: 4, Visits: 3, Bounces: -1, DurationMs: 95_000, EngagedMs: 61_000, ScrollSum: 140, ScrollViews: 2}, Visitors: 3, Sketch: []byte{1, 1, 0, 0, 0, 0, 0, 0, 0}},
 			{Key: "??", Counts: Counts{Hits: 1 << 60, Bots: 1 << 60}},
 		},
 	}
@@ -88,6 +89,18 @@ func TestEveryFieldSurvives(t *testing.T) {
 		if rows.Err() != nil || rows.seen != len(want.Rows) || rows.FoldedTo != 40 || rows.Offset != want.Offset || rows.SourceTo != 1200 {
 			t.Errorf("rows: %v, %d seen", rows.Err(), rows.seen)
 		}
+	}
+}
+
+// TestRowsWithoutVisitsAreRead: tables that were written before rows had anything of visits.
+func TestRowsWithoutVisitsAreRead(t *testing.T) {
+	rows := ReadRows([]byte("\x01(\xb0\t\xc0p\x02\x02DE\x05\x01\x04\x00\x00\x03\t\x01\x01\x00\x00\x00\x00\x00\x00\x00\x02??\x80\x80\x80\x80\x80\x80\x80\x80\x10\x80\x80\x80\x80\x80\x80\x80\x80\x10\x00\x00\x00\x00\x00"))
+	var got []Counts
+	for rows.Next() {
+		got = append(got, rows.Row.Counts)
+	}
+	if want := []Counts{{Hits: 5, Bots: 1, Pageviews: 4}, {Hits: 1 << 60, Bots: 1 << 60}}; rows.Err() != nil || !slices.Equal(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, rows.Err(), want)
 	}
 }
 

@@ -11,9 +11,10 @@ import (
 //
 //	{"site":"example.com","site_id":7,"generation":1,"window":"hour","start":"2025-10-26T02:00:00+02:00","partition":3,
 //	 "report":"country","link":"spring","shard":1,"folded_to":40,"source_to":1200,
-//	 "rows":{"DE":{"hits":5,"humans":4,"bots":1,"visitors":3,"pageviews":4,"events":0,"clicks":0,"sketch":"base64"}}}
+//	 "rows":{"DE":{"hits":5,"humans":4,"bots":1,"visitors":3,"pageviews":4,"events":0,"clicks":0,
+//	  "visits":3,"bounces":1,"duration_ms":95000,"engaged_ms":61000,"scroll_sum":140,"scroll_views":2,"sketch":"base64"}}}
 //
-// link, shard and sketch are left out when empty or zero. Text that is not UTF-8 is written with U+FFFD in place of the bad bytes.
+// link, shard, sketch and what visits and engagements add are left out when empty or zero. Text that is not UTF-8 is written with U+FFFD in place of the bad bytes.
 func (c *Cell) AppendJSON(dst []byte) []byte {
 	dst = appendString(append(dst, `{"site":`...), c.Site)
 	dst = strconv.AppendUint(append(dst, `,"site_id":`...), uint64(c.SiteID), 10)
@@ -49,12 +50,22 @@ func (r *Row) appendJSON(dst []byte) []byte {
 	dst = strconv.AppendInt(append(dst, `,"pageviews":`...), r.Pageviews, 10)
 	dst = strconv.AppendInt(append(dst, `,"events":`...), r.Events, 10)
 	dst = strconv.AppendInt(append(dst, `,"clicks":`...), r.Clicks, 10)
+	if r.ofVisits() {
+		for i, n := range r.visitCounts() {
+			if n != 0 {
+				dst = strconv.AppendInt(append(dst, visitFields[i]...), n, 10)
+			}
+		}
+	}
 	if len(r.Sketch) > 0 {
 		dst = base64.StdEncoding.AppendEncode(append(dst, `,"sketch":"`...), r.Sketch)
 		dst = append(dst, '"')
 	}
 	return append(dst, '}')
 }
+
+// visitFields are written before the numbers of visitCounts.
+var visitFields = [...]string{`,"visits":`, `,"bounces":`, `,"duration_ms":`, `,"engaged_ms":`, `,"scroll_sum":`, `,"scroll_views":`}
 
 // AppendJSON appends the value of a progress record.
 func (p *Progress) AppendJSON(dst []byte) []byte {

@@ -81,6 +81,18 @@ func (r *Row) parse(s *scanner) error {
 			r.Events, err = s.number()
 		case "clicks":
 			r.Clicks, err = s.number()
+		case "visits":
+			r.Visits, err = s.signed()
+		case "bounces":
+			r.Bounces, err = s.signed()
+		case "duration_ms":
+			r.DurationMs, err = s.signed()
+		case "engaged_ms":
+			r.EngagedMs, err = s.signed()
+		case "scroll_sum":
+			r.ScrollSum, err = s.signed()
+		case "scroll_views":
+			r.ScrollViews, err = s.signed()
 		case "sketch":
 			r.Sketch, err = s.base64()
 		default: // also humans, which is the difference
@@ -155,6 +167,16 @@ func (g *Generation) ParseJSON(data []byte) error {
 		err = fmt.Errorf("%w: window, site_id or generation is missing", ErrNotCell)
 	}
 	return err
+}
+
+// signed reads a whole number that may be negative.
+func (s *scanner) signed() (int64, error) {
+	negative := s.take('-')
+	n, err := s.number()
+	if negative {
+		n = -n
+	}
+	return n, err
 }
 
 func (s *scanner) string() (string, error) {

@@ -32,6 +32,12 @@ const (
 	fEvents      protowire.Number = 5
 	fClicks      protowire.Number = 6
 	fRowVisitors protowire.Number = 7
+	fVisits      protowire.Number = 8
+	fBounces     protowire.Number = 9
+	fDurationMs  protowire.Number = 10
+	fEngagedMs   protowire.Number = 11
+	fScrollSum   protowire.Number = 12
+	fScrollViews protowire.Number = 13
 )
 
 // Append appends the encoded delta. Equal deltas give equal bytes. Text has to be valid UTF-8.
@@ -87,13 +93,31 @@ func appendRow(dst []byte, r *Row) []byte {
 			dst = protowire.AppendVarint(dst, uint64(i))
 		}
 	}
-	return dst
+	if !r.ofVisits() {
+		return dst
+	}
+	dst = appendSigned(dst, fVisits, r.Visits)
+	dst = appendSigned(dst, fBounces, r.Bounces)
+	dst = appendSigned(dst, fDurationMs, r.DurationMs)
+	dst = appendSigned(dst, fEngagedMs, r.EngagedMs)
+	dst = appendSigned(dst, fScrollSum, r.ScrollSum)
+	return appendSigned(dst, fScrollViews, r.ScrollViews)
+}
+
+// ofVisits says whether visits or engagements add anything to a row. Most rows are of hits alone.
+func (c *Counts) ofVisits() bool {
+	return c.Visits|c.Bounces|c.DurationMs|c.EngagedMs|c.ScrollSum|c.ScrollViews != 0
 }
 
 func (r *Row) size() int {
 	n := sizeString(r.Key) + sizeUint(r.Hits) + sizeUint(r.Bots) + sizeUint(r.Pageviews) + sizeUint(r.Events) + sizeUint(r.Clicks)
 	if len(r.Visitors) > 0 {
 		n += sizeLen(r.visitorBytes())
+	}
+	if r.ofVisits() {
+		for _, v := range [...]int64{r.Visits, r.Bounces, r.DurationMs, r.EngagedMs, r.ScrollSum, r.ScrollViews} {
+			n += sizeUint(int64(protowire.EncodeZigZag(v)))
+		}
 	}
 	return n
 }
@@ -132,6 +156,10 @@ func appendUint(dst []byte, num protowire.Number, v uint64) []byte {
 	return protowire.AppendVarint(dst, v)
 }
 
+func appendSigned(dst []byte, num protowire.Number, v int64) []byte {
+	return appendUint(dst, num, protowire.EncodeZigZag(v))
+}
+
 func appendLen(dst []byte, num protowire.Number, n int) []byte {
 	dst = protowire.AppendTag(dst, num, protowire.BytesType)
 	return protowire.AppendVarint(dst, uint64(n))
@@ -144,7 +172,8 @@ func appendString(dst []byte, num protowire.Number, s string) []byte {
 	return append(appendLen(dst, num, len(s)), s...)
 }
 
-// MaxRowBytes returns the most that a row can add to a record, beside what its visitors add: see VisitorBytes.
+// MaxRowBytes returns the most that a row can add to a record, beside what its visitors add (see VisitorBytes) and what visits and
+// engagements add (see VisitCountsBytes).
 func MaxRowBytes(key string) int { return 5*(1+10) + 3*(1+5) + len(key) }
 
 // MaxCellBytes returns the most that an empty cell can add to a record.
@@ -152,7 +181,8 @@ func MaxCellBytes(report, link string) int { return 3*(1+5) + len(report) + len(
 
 // Bytes for the bound on a record: a visitor of the record, and a visitor named by a row.
 const (
-	VisitorBytes    = 8
-	RowVisitorBytes = 5
-	HeaderBytes     = 120
+	VisitorBytes     = 8
+	RowVisitorBytes  = 5
+	VisitCountsBytes = 6 * (1 + 10) // what visits and engagements add to a row
+	HeaderBytes      = 120
 )

@@ -59,6 +59,29 @@ type Counts struct {
 	Pageviews int64 // human
 	Events    int64 // human
 	Clicks    int64 // human
+
+	// What visits and engagements add. In a delta they may be negative: what was told of a visit before is corrected.
+	Visits      int64 // that began here
+	Bounces     int64 // of the visits
+	DurationMs  int64 // of the visits together
+	EngagedMs   int64
+	ScrollSum   int64 // percent, the deepest of each page view that told one
+	ScrollViews int64 // page views that told one
+}
+
+// Add adds to each measure.
+func (c *Counts) Add(d *Counts) {
+	c.Hits += d.Hits
+	c.Bots += d.Bots
+	c.Pageviews += d.Pageviews
+	c.Events += d.Events
+	c.Clicks += d.Clicks
+	c.Visits += d.Visits
+	c.Bounces += d.Bounces
+	c.DurationMs += d.DurationMs
+	c.EngagedMs += d.EngagedMs
+	c.ScrollSum += d.ScrollSum
+	c.ScrollViews += d.ScrollViews
 }
 
 // Key returns the key of the record: site and minute, or "range" for a record that only tells the range.

@@ -25,6 +25,9 @@ func full() *Delta {
 				{Key: "DE", Counts: Counts{Hits: 50, Clicks: 50}, Visitors: []uint32{1}},
 				{Key: "??", Counts: Counts{Hits: 1, Bots: 1}},
 			}},
+			{Report: "entry", Rows: []Row{
+				{Key: "/", Counts: Counts{Visits: 3, Bounces: -1, DurationMs: 61_000, EngagedMs: 4_000, ScrollSum: 150, ScrollViews: 2}},
+			}},
 		},
 	}
 }
@@ -115,8 +118,8 @@ func TestBoundsOnBytesHold(t *testing.T) {
 	for _, c := range d.Cells {
 		bound += MaxCellBytes(c.Report, c.Link)
 		for i := range c.Rows {
-			c.Rows[i].Counts = Counts{1 << 62, 1 << 62, 1 << 62, 1 << 62, 1 << 62}
-			bound += MaxRowBytes(c.Rows[i].Key) + RowVisitorBytes*len(c.Rows[i].Visitors)
+			c.Rows[i].Counts = Counts{1 << 62, 1 << 62, 1 << 62, 1 << 62, 1 << 62, -1 << 63, -1 << 63, -1 << 63, -1 << 63, -1 << 63, -1 << 63}
+			bound += MaxRowBytes(c.Rows[i].Key) + RowVisitorBytes*len(c.Rows[i].Visitors) + VisitCountsBytes
 		}
 	}
 	d.From, d.To, d.At, d.ReceivedMs, d.Minute, d.SiteID = 1<<62, 1<<62, 1<<62, -1<<62, -1<<50, 1<<31

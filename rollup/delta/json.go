@@ -15,6 +15,13 @@ func (d *Delta) MarshalJSON() ([]byte, error) {
 		Pageviews int64 `json:"pageviews"`
 		Events    int64 `json:"events"`
 		Clicks    int64 `json:"clicks"`
+
+		Visits      int64 `json:"visits,omitempty"`
+		Bounces     int64 `json:"bounces,omitempty"`
+		DurationMs  int64 `json:"duration_ms,omitempty"`
+		EngagedMs   int64 `json:"engaged_ms,omitempty"`
+		ScrollSum   int64 `json:"scroll_sum,omitempty"`
+		ScrollViews int64 `json:"scroll_views,omitempty"`
 	}
 	type cell struct {
 		Report string         `json:"report"`
@@ -42,7 +49,8 @@ func (d *Delta) MarshalJSON() ([]byte, error) {
 	for _, c := range d.Cells {
 		out := cell{Report: c.Report, Link: c.Link, Rows: make(map[string]row, len(c.Rows))}
 		for _, r := range c.Rows {
-			out.Rows[r.Key] = row{r.Hits, r.Hits - r.Bots, r.Bots, len(r.Visitors), r.Pageviews, r.Events, r.Clicks}
+			out.Rows[r.Key] = row{r.Hits, r.Hits - r.Bots, r.Bots, len(r.Visitors), r.Pageviews, r.Events, r.Clicks,
+				r.Visits, r.Bounces, r.DurationMs, r.EngagedMs, r.ScrollSum, r.ScrollViews}
 		}
 		doc.Cells = append(doc.Cells, out)
 	}

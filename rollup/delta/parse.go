@@ -9,7 +9,7 @@ import (
 )
 
 // Parse reads a record into d, reusing d's memory. Text shares one copy of the record. After an error, which wraps ErrNotDelta, the
-// content of d is undefined. What a parsed delta refers to is checked: indexes of visitors lie in Visitors, counts are not negative.
+// content of d is undefined. What a parsed delta refers to is checked: indexes of visitors lie in Visitors, counts of hits are not negative.
 func Parse(data []byte, d *Delta) error {
 	*d = Delta{Visitors: d.Visitors[:0], Cells: d.Cells[:0], rows: d.rows[:0], indexes: d.indexes[:0]}
 	p := parser{text: string(data), delta: d}
@@ -190,6 +190,18 @@ func (p *parser) row(from, to int) error {
 			r.Events = int64(v)
 		case fClicks:
 			r.Clicks = int64(v)
+		case fVisits:
+			r.Visits = protowire.DecodeZigZag(v)
+		case fBounces:
+			r.Bounces = protowire.DecodeZigZag(v)
+		case fDurationMs:
+			r.DurationMs = protowire.DecodeZigZag(v)
+		case fEngagedMs:
+			r.EngagedMs = protowire.DecodeZigZag(v)
+		case fScrollSum:
+			r.ScrollSum = protowire.DecodeZigZag(v)
+		case fScrollViews:
+			r.ScrollViews = protowire.DecodeZigZag(v)
 		case fRowVisitors:
 			return p.rowVisitors(from, to)
 		}
