@@ -17,6 +17,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -40,6 +42,25 @@ type authority struct {
 	dir  string
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
+	says logBuffer // of those who use the files
+}
+
+// logBuffer holds what a logger writes, from any goroutine.
+type logBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
 func newAuthority(t *testing.T) *authority {
@@ -99,7 +120,7 @@ func (a *authority) path(name string) string { return filepath.Join(a.dir, name)
 func (a *authority) listens(auth tls.ClientAuthType, login bool) *tls.Config {
 	a.t.Helper()
 	a.sign("server", pkix.Name{CommonName: "server"}, nil)
-	keys, err := wire.OpenKeys(wire.Files{Cert: a.path("server.pem"), Key: a.path("server.key"), ClientCA: a.path("ca.pem"), ClientAuth: auth}, slog.New(slog.DiscardHandler))
+	keys, err := wire.OpenKeys(wire.Files{Cert: a.path("server.pem"), Key: a.path("server.key"), ClientCA: a.path("ca.pem"), ClientAuth: auth}, slog.New(slog.NewTextHandler(&a.says, nil)))
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -475,17 +496,20 @@ func TestAChangedCertificateIsUsedAtTheNextConnection(t *testing.T) {
 		t.Fatalf("certificate of %s", got)
 	}
 	a.sign("server", pkix.Name{CommonName: "renewed"}, nil)
-	for got := ""; got != "renewed"; got = shown() {
-		time.Sleep(10 * time.Millisecond) // the test's time limit ends this
-	}
+	eventually(t, "the renewed certificate to be shown", func() bool { return shown() == "renewed" })
+	refused := func() int { return strings.Count(a.says.String(), "the former ones stay in use") }
+	before := refused() // one of two files may have been read with the former other
 	if err := os.WriteFile(a.path("server.pem"), []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for range 3 { // longer than files are believed to be as they were
-		time.Sleep(400 * time.Millisecond)
+	eventually(t, "the damaged file to be read", func() bool {
 		if got := shown(); got != "renewed" {
 			t.Errorf("certificate of %s, want the last good one", got)
 		}
+		return refused() > before
+	})
+	if got := shown(); got != "renewed" {
+		t.Errorf("certificate of %s after a damaged file was read, want the last good one", got)
 	}
 }
 
