@@ -22,10 +22,11 @@ export const sendingSteps = {
     assert.deepEqual(page.complaints.filter((text) => !/favicon|404/.test(text)), []);
   },
 
-  'the core goes on alone when the file with the options cannot be had': async ({ customer, tag, open, arrived }) => {
+  'the core goes on alone when the file with the options cannot be had': async ({ customer, tag, open, arrived, answered }) => {
     customer.head = tag('weir.js', 'data-404');
     const page = await open('/first');
     await arrived(1);
+    await answered(page);
     await page.context().route('**/weir.all.js', (route) => route.abort());
     await page.goto(`${customer.url}/missing/second`);
     assert.deepEqual(paths(await arrived(2)), ['/first', '/missing/second']);
@@ -52,34 +53,35 @@ export const sendingSteps = {
     assert.equal(sent.headers.cookie, undefined);
   },
 
-  'what a busy server refuses goes out with the next page, once': async ({ customer, tag, open, arrived, counted }) => {
+  'what a busy server refuses goes out with the next page, once': async ({ customer, tag, open, arrived, answered, counted, until }) => {
     for (const [at, hinder] of ['refuse', 'cut'].entries()) {
       customer.head = tag('weir.js', '', '/w');
-      customer.hinder = () => hinder;
+      let hindered = 0;
+      customer.hinder = () => (hindered++, hinder);
       const page = await open(`/${hinder}/1`);
-      await page.waitForTimeout(300);
+      await until('the hit to be hindered', () => hindered > 0);
+      await page.waitForTimeout(300); // and the page to hear of it
       assert.match(await page.evaluate(() => sessionStorage.weir), new RegExp(`${hinder}/1`));
       customer.hinder = null;
       await page.goto(`${customer.url}/${hinder}/2`);
       await arrived(2 * at + 2);
       await page.goto(`${customer.url}/${hinder}/2#same`);
-      assert.equal(await page.evaluate(() => sessionStorage.weir), '');
+      await answered(page);
     }
     await counted({ pageviews: 4, hits: 4 });
   },
 
-  'a hit that arrived while its answer was lost is sent again and counted once': async ({ customer, tag, open, hits, counted }) => {
+  'a hit that arrived while its answer was lost is sent again and counted once': async ({ customer, tag, open, hits, counted, until }) => {
     customer.head = tag('weir.js', '', '/w');
     customer.hinder = () => 'swallow';
     const page = await open('/lost/answer');
-    await page.waitForTimeout(400);
+    await until('the first attempt', () => hits().length > 0);
     customer.hinder = null;
     await page.goto(`${customer.url}/lost/next`);
     await counted({ pageviews: 2, hits: 2 });
-    const all = hits();
-    const ids = all.map((hit) => hit.client_id);
+    await until('the second attempt', () => hits().length > 2);
+    const ids = hits().map((hit) => hit.client_id);
     assert.equal(new Set(ids).size, 2, JSON.stringify(ids));
-    assert.ok(ids.length > 2, 'nothing was sent again');
     await page.waitForTimeout(500);
     await counted({ pageviews: 2, hits: 2 });
   },
@@ -97,13 +99,14 @@ export const sendingSteps = {
     await counted({ visitors: 1, pageviews: 2 });
   },
 
-  'two tabs keep their hits apart and are one visitor': async ({ customer, tag, open, arrived, counted }) => {
+  'two tabs keep their hits apart and are one visitor': async ({ customer, tag, open, arrived, counted, until }) => {
     customer.head = tag('weir.js', '', '/w');
-    customer.hinder = () => 'refuse';
+    let refused = 0;
+    customer.hinder = () => (refused++, 'refuse');
     const first = await open('/tab/1');
     const second = await first.context().newPage();
     await second.goto(`${customer.url}/tab/2`);
-    await second.waitForTimeout(300);
+    await until('both hits to be refused', () => refused === 2);
     assert.doesNotMatch(await second.evaluate(() => sessionStorage.weir), /tab\/1/);
     customer.hinder = null;
     await Promise.all([first.goto(`${customer.url}/tab/3`), second.goto(`${customer.url}/tab/4`)]);
@@ -111,14 +114,14 @@ export const sendingSteps = {
     await counted({ visitors: 1, pageviews: 4 });
   },
 
-  'a page made ahead counts when it is shown': async ({ customer, tag, open, hits, arrived }) => {
+  'a page made ahead counts when it is shown': async ({ customer, tag, open, hits, arrived, answered, until }) => {
     const ahead = '<script type="speculationrules">{"prerender":[{"urls":["/ahead"],"eagerness":"immediate"}]}</script>';
     customer.head = tag();
     customer.body = `${ahead}<a id=go href="/ahead">on</a>`;
     const page = await open('/here');
     await arrived(1);
-    const end = Date.now() + 5_000;
-    while (!customer.asked.some(({ path }) => path === '/ahead') && Date.now() < end) await page.waitForTimeout(50);
+    await answered(page);
+    await until('the page to be made ahead', () => customer.asked.some(({ path }) => path === '/ahead'));
     const made = customer.asked.find(({ path }) => path === '/ahead');
     assert.match(made?.headers['sec-purpose'] ?? '', /prerender/, 'this Chromium made no page ahead');
     await page.waitForTimeout(500);
@@ -127,14 +130,17 @@ export const sendingSteps = {
     assert.deepEqual(paths(await arrived(2)), ['/ahead', '/here']);
   },
 
-  'back and forward: each page seen is a page view, kept whole or not': async ({ customer, tag, open, arrived, counted }) => {
+  'back and forward: each page seen is a page view, kept whole or not': async ({ customer, tag, open, arrived, answered, counted }) => {
     customer.head = tag();
     const page = await open('/one');
     await arrived(1);
+    await answered(page);
     await page.goto(`${customer.url}/two`);
     await arrived(2);
+    await answered(page);
     await page.goBack();
     await arrived(3);
+    await answered(page);
     await page.goForward();
     const hits = await arrived(4);
     assert.deepEqual(paths(hits), ['/one', '/one', '/two', '/two']);

@@ -6,15 +6,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createMock } from '../../dev/mock.mjs';
 
-const startWithinMs = 30_000;
+const startWithinMs = 60_000;
 
-const freePort = () =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
+// A port that stays free while weir is away: below those that the system gives to outgoing connections and to whoever asks for any.
+async function freePort() {
+  for (;;) {
+    const port = 10_000 + Math.floor(Math.random() * 20_000);
+    const free = await new Promise((resolve) => {
+      const server = createServer()
+        .once('error', () => resolve(false))
+        .listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
     });
-  });
+    if (free) return port;
+  }
+}
 
 export const startServer = () => (process.env.WEIR_BIN ? startBinary(process.env.WEIR_BIN) : startMock());
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { humanAgent } from '../../dev/browser.mjs';
 
-const patienceMs = 8_000;
+const patienceMs = 30_000; // a machine may be busy with other things
 
 export async function setUp(weir, browser, customer) {
   let cookie = '';
@@ -68,7 +68,16 @@ export async function setUp(weir, browser, customer) {
       await page.goto(customer.url + path);
       return page;
     };
-    return { site, id, weir, customer, browser, api, hits, arrived, counts, counted, tag, person, open };
+    const until = async (what, check) => {
+      const end = Date.now() + patienceMs;
+      while (!check()) {
+        assert.ok(Date.now() < end, `waited for ${what}; hits: ${JSON.stringify(hits(), null, 1)}`);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    };
+    /** Waits until a page has read the answers to all it has sent: what is open still is sent once more by the next page of its tab. */
+    const answered = (page) => page.waitForFunction(() => !sessionStorage.weir);
+    return { site, id, weir, customer, browser, api, hits, until, answered, arrived, counts, counted, tag, person, open };
   }
 
   const closePages = async () => {
