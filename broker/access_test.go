@@ -202,7 +202,7 @@ func roundTrip(t *testing.T, opts []kgo.Opt, topic string) error {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(within(t), 10*time.Second)
+	ctx, cancel := context.WithTimeout(within(t), 60*time.Second)
 	defer cancel()
 	if err := c.ProduceSync(ctx, kgo.StringRecord("over "+topic)).FirstErr(); err != nil {
 		return err

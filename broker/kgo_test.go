@@ -34,7 +34,7 @@ func client(t *testing.T, b *Broker, opts ...kgo.Opt) *kgo.Client {
 
 func within(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -138,7 +138,7 @@ func TestRecordsWithoutAKeyAreNamedOneByOne(t *testing.T) {
 func TestAFetchWaitsForRecordsAndIsWoken(t *testing.T) {
 	b, _ := start(t, nil)
 	createTopic(t, b, "t", 2)
-	c := client(t, b, kgo.ConsumeTopics("t"), kgo.FetchMaxWait(30*time.Second))
+	c := client(t, b, kgo.ConsumeTopics("t"), kgo.FetchMaxWait(10*time.Minute))
 	started := make(chan struct{})
 	got := make(chan *kgo.Record, 1)
 	go func() {
@@ -150,17 +150,13 @@ func TestAFetchWaitsForRecordsAndIsWoken(t *testing.T) {
 	}()
 	<-started
 	p := client(t, b, kgo.DefaultProduceTopic("t"))
-	began := time.Now()
 	if err := p.ProduceSync(within(t), kgo.StringRecord("x")).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case <-got:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("a long poll was not woken")
-	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("woken after %v", took)
 	}
 }
 
@@ -338,7 +334,7 @@ func TestAGroupOfTwoSplitsThePartitionsAndTakesOver(t *testing.T) {
 // eventually waits for what another goroutine or process brings about.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	testkit.Wait(t, what, 20*time.Second, ok)
+	testkit.Wait(t, what, time.Minute, ok)
 }
 
 func TestInProcessAppendAndDial(t *testing.T) {

@@ -198,7 +198,7 @@ func workWith(ctx context.Context, c *kgo.Client, commitFirst bool, done map[str
 
 // lagOf is how many records the group has not committed, -1 when that can't be known at the moment.
 func lagOf(ctx context.Context, c *kgo.Client) int64 {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
 	defer cancel()
 	lags, err := kadm.NewClient(c).Lag(ctx, "workers")
 	of := lags["workers"]

@@ -77,7 +77,7 @@ func spread(t *testing.T, admin *kadm.Client, topic string) (at map[string][]int
 // sendTo writes one record to a partition.
 func sendTo(t *testing.T, c *kgo.Client, topic string, partition int32, value string) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	return c.ProduceSync(ctx, &kgo.Record{Topic: topic, Partition: partition, Value: []byte(value)}).FirstErr()
 }

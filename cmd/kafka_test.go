@@ -116,7 +116,7 @@ func TestTopicsGroupsProduceAndConsume(t *testing.T) {
 	if got := strings.Count(n.Run("", "consume", "orders", "--group", "g"), "\n"); got != 0 {
 		t.Errorf("consume --group printed %d records again", got)
 	}
-	testkit.Wait(t, "group g in the list", 10*time.Second, func() bool {
+	testkit.Wait(t, "group g in the list", 60*time.Second, func() bool {
 		return strings.Contains(n.Run("", "groups", "list"), "g ")
 	})
 	if out := n.Run("", "groups", "describe", "g"); !strings.Contains(out, "orders") {

@@ -138,7 +138,11 @@ func readCommitted(t *testing.T, seed string, n int) map[string]int {
 	got := map[string]int{}
 	total := 0
 	for {
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		patience := time.Minute
+		if total >= n {
+			patience = time.Second // for one too many
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		fetches := c.PollFetches(ctx)
 		cancel()
 		if fetches.NumRecords() == 0 {

@@ -41,7 +41,7 @@ func TestConnectionsAreKeptBetweenHits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	reader := bufio.NewReader(conn)
 	for _, body := range []string{pageview, "broken", `{"n":"pageview","u":"https://nowhere.example/"}`, pageview} {
 		fmt.Fprintf(conn, "POST /api/event HTTP/1.1\r\nHost: x\r\nUser-Agent: %s\r\nContent-Length: %d\r\n\r\n%s", chrome, len(body), body)

@@ -168,7 +168,7 @@ func total(n int) func(map[int32]int) bool {
 func (s *clientStage) waitDescribed(what string, ok func(kadm.DescribedGroup) bool) {
 	s.t.Helper()
 	adm := s.admin()
-	testkit.Wait(s.t, what, 20*time.Second, func() bool {
+	testkit.Wait(s.t, what, 60*time.Second, func() bool {
 		groups, err := adm.DescribeGroups(s.t.Context(), "readers")
 		return err == nil && ok(groups["readers"])
 	})

@@ -154,7 +154,7 @@ func (s *side) park(name string, fn func(s *side) string) string {
 // until asks until the answer is the wanted one, for what the other requests need some time to bring about.
 func (s *side) until(want string, fn func() string) string {
 	s.t.Helper()
-	testkit.Wait(s.t, want, 5*time.Second, func() bool { return fn() == want })
+	testkit.Wait(s.t, want, 30*time.Second, func() bool { return fn() == want })
 	return want
 }
 

@@ -175,7 +175,7 @@ func TestGroupOnARealNodeSurvivesItsRestart(t *testing.T) {
 	if _, err := adm.DeleteTopics(t.Context(), "hits"); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Wait(t, "the offsets of a deleted topic to go", 10*time.Second, func() bool {
+	testkit.Wait(t, "the offsets of a deleted topic to go", 60*time.Second, func() bool {
 		offsets, err := adm.FetchOffsets(t.Context(), "readers")
 		return err == nil && len(offsets) == 0
 	})
@@ -186,7 +186,7 @@ func checkOffsetsTopic(t *testing.T, n *realNode) {
 	t.Helper()
 	p := group.PartitionOf("readers", group.DefaultPartitions)
 	cl := n.client(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{group.OffsetsTopic: {p: kgo.NewOffset().AtStart()}}))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	sum, generation := map[int32]int64{}, int32(-1)
 	for (sum[0]+sum[1]+sum[2]+sum[3] < 440 || generation < 0) && ctx.Err() == nil {

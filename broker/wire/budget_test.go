@@ -82,7 +82,7 @@ func TestSmallRequestsAreReadWhileLargeOnesFillTheMemory(t *testing.T) {
 		c := connect(t, addr)
 		go c.Write(begun(8<<20, 7<<20))
 	}
-	testkit.Wait(t, "the memory to be full", 20*time.Second, func() bool {
+	testkit.Wait(t, "the memory to be full", time.Minute, func() bool {
 		s.budget.mu.Lock()
 		defer s.budget.mu.Unlock()
 		return s.budget.keeper != nil && len(s.budget.waiting) > 0

@@ -60,7 +60,7 @@ func newRig(t testing.TB, unit zone.Unit, zoneName string, cache int) *rig {
 // open starts the partition from the log and the table, as after a crash.
 func (r *rig) open() {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	p, err := r.fold.open(ctx, 0, int64(len(r.out)), feed.Bounds{End: int64(len(r.in))})
 	if err != nil {
