@@ -64,6 +64,7 @@ test: tools build foreign ## everything the tests need, and all tests
 	cd clients/go && WEIR_BIN=$(abspath bin/weir) go test -short -v -parallel 4 -timeout 20m -run '^Test(FranzGo|Sarama|Segmentio|Confluent|Kcat|Node|Java|KafkaTools|DumpLogSegments)$$' . 2>&1 | tee -a $(abspath go-test.out)
 	cd dashboards && npm run check && npm test
 	cd dashboards && WEIR_BIN=$(abspath bin/weir) npm run e2e
+	$(MAKE) fuzz FUZZTIME=500x
 
 .PHONY: check
 check: ## format, vet, staticcheck, unit tests, layout: before each commit
@@ -77,10 +78,10 @@ race: ## unit tests under the race detector
 	CGO_ENABLED=1 go test -race -short $(PKG)
 
 .PHONY: fuzz
-fuzz: ## each fuzz target for FUZZTIME (10s)
+fuzz: ## each fuzz target for FUZZTIME (10s; 500x is 500 inputs, which no slow machine ends early)
 	@grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r dir; do \
 	  grep -ho '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go | cut -d' ' -f2 | while read -r target; do \
-	    echo "$$dir $$target"; go test $$dir -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) </dev/null || exit 1; done || exit 1; done
+	    echo "$$dir $$target"; go test $$dir -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x </dev/null || exit 1; done || exit 1; done
 
 .PHONY: crash
 crash: build ## kill -9 under load, ten times: what was acknowledged is counted once
