@@ -20,10 +20,27 @@ type diagnosisDoc struct {
 	SaltDay    string              `json:"salt_day"`
 	Advice     []string            `json:"advice"`
 	ServerTime time.Time           `json:"server_time"`
-	Geo        struct {
-		Source string `json:"source"`
-	} `json:"geo"`
+	Geo        databaseDoc         `json:"geo"`
+	Networks   databaseDoc         `json:"networks"`
+	NetDays    int                 `json:"networks_age_days"`
+	Steps      []struct {
+		Header string `json:"header"`
+		Text   string `json:"text"`
+		What   string `json:"what"`
+	} `json:"steps"`
 	Hit map[string]any `json:"hit"`
+}
+
+type databaseDoc struct {
+	Source string `json:"source"`
+}
+
+// show says where places come from.
+func (d databaseDoc) show(days int) string {
+	if d.Source == "" {
+		return "none"
+	}
+	return fmt.Sprintf("%s, %d days old", d.Source, days)
 }
 
 func diagnoseCommand() *cobra.Command {
@@ -81,6 +98,11 @@ recorded. Nothing is recorded, and no address is kept. --peer and --header say h
 	return c
 }
 
+// stepWords say what an address in a request was taken for.
+var stepWords = map[string]string{
+	"visitor": "the visitor", "proxy": "a trusted proxy", "unreadable": "no address", "beyond": "further away than the visitor, not believed", "not-asked": "not asked",
+}
+
 // print writes the diagnosis. asked and answered are by the clock of this machine.
 func (d *diagnosisDoc) print(w io.Writer, asked, answered time.Time) {
 	or := func(text any, other string) string {
@@ -90,15 +112,14 @@ func (d *diagnosisDoc) print(w io.Writer, asked, answered time.Time) {
 		return fmt.Sprint(text)
 	}
 	t := table{head: []string{"WHAT", "ANSWER"}}
-	t.add("peer", or(d.Peer, "none"))
+	for _, step := range d.Steps {
+		t.add(or(step.Header, "connection"), printable(step.Text)+": "+or(stepWords[step.What], step.What))
+	}
 	t.add("visitor's address", or(d.Address, "unknown"))
 	t.add("taken from", or(d.Header, "the connection"))
 	t.add("country", or(d.Hit["country"], "unknown"))
-	if d.Geo.Source == "" {
-		t.add("country database", "none")
-	} else {
-		t.add("country database", fmt.Sprintf("%s, %d days old", d.Geo.Source, d.GeoDays))
-	}
+	t.add("country database", d.Geo.show(d.GeoDays))
+	t.add("network database", d.Networks.show(d.NetDays))
 	t.add("browser", fmt.Sprintf("%s %s on %s, %s", or(d.Hit["browser"], "unknown"), or(d.Hit["browser_version"], ""), or(d.Hit["os"], "unknown"), or(d.Hit["device"], "unknown")))
 	t.add("robot", or(d.Hit["bot_kind"], "no"))
 	t.add("page", or(d.Hit["host"], "")+or(d.Hit["path"], "/"))

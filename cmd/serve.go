@@ -81,6 +81,7 @@ func nodeFlags(c *cobra.Command, cfg *node.Config, logs *logFlags) {
 
 	f = r.room("Ingest")
 	f.Var(prefixesValue{&cfg.TrustedProxies}, "trusted-proxies", "`networks` whose forwarding headers say who the visitor is, separated by commas")
+	f.IntVar(&cfg.TrustedHops, "trusted-hops", cfg.TrustedHops, "`number` of proxies in front whose addresses change: that many are believed, counted from this node, beside --trusted-proxies")
 	f.StringVar(&cfg.ClientHeader, "client-header", cfg.ClientHeader, "`header` in which a trusted proxy names the visitor's address, before all others, such as CF-Connecting-IP")
 	f.StringVar(&cfg.GeoIP, "geoip", cfg.GeoIP, "database of countries, or of cities, an mmdb `file` (default: the DB-IP countries in the binary)")
 	f.StringVar(&cfg.GeoIPASN, "geoip-asn", cfg.GeoIPASN, "database of autonomous systems, an mmdb `file` (default: none)")

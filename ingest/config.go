@@ -26,6 +26,7 @@ type Config struct {
 	GeoIP          string         // MaxMind DB file; "" is the built-in database
 	GeoIPASN       string         // MaxMind DB file of autonomous systems; "" is none
 	TrustedProxies []netip.Prefix // whose forwarding headers are believed
+	TrustedHops    int            // proxies next to this server that are believed whatever their addresses are
 	ClientHeader   string         // header in which a trusted proxy names the client, before all others; "" is none
 
 	Rules  Rules  // what is set apart
@@ -106,6 +107,9 @@ func (c *Config) Validate() error {
 		if limit.got < limit.min || limit.got > limit.max {
 			return fmt.Errorf("ingest: %s is %d, allowed is %d to %d", limit.name, limit.got, limit.min, limit.max)
 		}
+	}
+	if c.TrustedHops < 0 || c.TrustedHops > clientip.MaxHops {
+		return fmt.Errorf("ingest: trusted hops are %d, 0 to %d are allowed", c.TrustedHops, clientip.MaxHops)
 	}
 	if c.LinkWait < 0 || c.LinkWait > MaxLinkWait {
 		return fmt.Errorf("ingest: link wait is %s, 0 to %s are allowed", c.LinkWait, MaxLinkWait)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-analytics/weir/ingest/bot"
+	"github.com/weir-analytics/weir/ingest/clientip"
 	"github.com/weir-analytics/weir/ingest/dialect"
 	"github.com/weir-analytics/weir/ingest/enrich"
 	"github.com/weir-analytics/weir/ingest/hit"
@@ -29,8 +30,15 @@ type Diagnosis struct {
 	Address  string              `json:"address"` // of the visitor
 	Header   string              `json:"header"`  // that the address is from; empty: the connection
 	Headers  map[string][]string `json:"headers"` // those that speak of addresses, as they came
+	Steps    []clientip.Step     `json:"steps"`   // how the address is found
+	Trusted  []string            `json:"trusted"` // networks of trusted proxies
+	Hops     int                 `json:"trusted_hops"`
+	First    string              `json:"client_header"` // that goes before all others
+	Traffic  Traffic             `json:"traffic"`
 	Geo      enrich.PlacesStatus `json:"geo"`
 	GeoDays  int                 `json:"geo_age_days"`
+	Networks enrich.PlacesStatus `json:"networks"`
+	NetDays  int                 `json:"networks_age_days"`
 	SaltDay  string              `json:"salt_day"` // of the site's zone
 	Salted   bool                `json:"salted"`   // the cluster has agreed on the day's salt
 	Hit      hit.Hit             `json:"hit"`      // that would be recorded; without the visitor's key
@@ -38,28 +46,27 @@ type Diagnosis struct {
 	ServerAt time.Time           `json:"server_time"`
 }
 
-// addressHeaders are those that a proxy may name the visitor in.
-var addressHeaders = []string{"X-Forwarded-For", "Forwarded", "X-Real-Ip", "Cf-Connecting-Ip", "True-Client-Ip", "Fly-Client-Ip", "X-Client-Ip", "Via"}
-
 // Diagnose judges a page view that came with a request, and records nothing.
 func (i *Ingest) Diagnose(r *http.Request, q Question) Diagnosis {
 	s, now := i.cfg.Sites.State(), i.cfg.Now()
 	t := &intake{i: i, state: s, days: i.days.Days(s), receivedMs: now.UnixMilli()}
 	client := i.clients.Resolve(r)
-	d := Diagnosis{Header: client.From, Headers: map[string][]string{}, Geo: i.places.Status(), ServerAt: now.UTC()}
+	d := Diagnosis{Header: client.From, Headers: map[string][]string{}, Geo: i.places.Status(), Networks: i.networks.Status(), ServerAt: now.UTC(),
+		Steps: i.clients.Explain(r), Trusted: []string{}, Hops: i.cfg.TrustedHops, First: i.cfg.ClientHeader, Traffic: i.proxies.traffic()}
 	if client.Peer.IsValid() {
 		d.Peer = client.Peer.String()
 	}
 	if client.Addr.IsValid() {
 		d.Address = client.Addr.String()
 	}
-	for _, name := range append(addressHeaders, i.cfg.ClientHeader) {
-		if values := r.Header.Values(name); name != "" && len(values) > 0 {
-			d.Headers[http.CanonicalHeaderKey(name)] = values
+	for _, name := range append(i.clients.Headers(), "Via") {
+		if values := r.Header[name]; len(values) > 0 {
+			d.Headers[name] = values
 		}
 	}
-	if !d.Geo.Built.IsZero() {
-		d.GeoDays = int(now.Sub(d.Geo.Built) / (24 * time.Hour))
+	d.GeoDays, d.NetDays = daysSince(d.Geo.Built, now), daysSince(d.Networks.Built, now)
+	for _, network := range i.cfg.TrustedProxies {
+		d.Trusted = append(d.Trusted, network.String())
 	}
 	zone, err := time.LoadLocation(q.Site.Timezone)
 	if err != nil {
@@ -84,13 +91,22 @@ func (i *Ingest) Diagnose(r *http.Request, q Question) Diagnosis {
 	return d
 }
 
+func daysSince(built, now time.Time) int {
+	if built.IsZero() {
+		return 0
+	}
+	return int(now.Sub(built) / (24 * time.Hour))
+}
+
 // advise says why something is not known, and what to do.
 func (d *Diagnosis) advise(addr netip.Addr) {
 	say := func(format string, args ...any) { d.Advice = append(d.Advice, fmt.Sprintf(format, args...)) }
 	d.Advice = []string{}
 	switch {
-	case d.Header == "unusable":
+	case d.Header == clientip.Unusable:
 		say("a proxy stands in front and names no address that can be used: let it set X-Forwarded-For to the address of its client")
+	case len(d.Headers) > 0 && d.Header != "" && d.First == "":
+		d.adviseCDN(addr, say)
 	case d.Header == "" && len(d.Headers) > 0 && d.Peer != "":
 		say("%s sends headers about the visitor's address and is not believed: if it is your proxy, name it with --trusted-proxies %s", d.Peer, d.Peer)
 	case !addr.IsValid():
@@ -98,6 +114,16 @@ func (d *Diagnosis) advise(addr netip.Addr) {
 	}
 	if addr.IsValid() && (isInside(addr) || addr.IsLoopback()) {
 		say("%s is an address inside of your network, which has no country: if all visitors come from it, a proxy hides them", addr)
+	}
+	if t := d.Traffic; t.Requests >= suspicious && t.Inside*10 >= t.Requests*9 {
+		say("%d of %d requests since the node's start came from addresses inside of your network, as if a proxy or a container network stood in front of all visitors: "+
+			"let it set X-Forwarded-For, and name it with --trusted-proxies", t.Inside, t.Requests)
+	}
+	if d.Geo.Error != "" {
+		say("the country database: %s", d.Geo.Error)
+	}
+	if d.Networks.Error != "" {
+		say("the database of networks: %s", d.Networks.Error)
 	}
 	switch {
 	case d.Geo.Source == "":
@@ -108,10 +134,26 @@ func (d *Diagnosis) advise(addr netip.Addr) {
 	if d.GeoDays > 400 {
 		say("the country database is %d days old: get a newer one", d.GeoDays)
 	}
+	if d.NetDays > 400 {
+		say("the database of networks is %d days old: get a newer one", d.NetDays)
+	}
 	if !d.Salted {
 		say("no salt is agreed on for %s: is the node's clock right?", d.SaltDay)
 	}
 	if d.Hit.Bot {
 		say("the hit is set apart as a bot's, of kind %s", d.Hit.BotKind)
+	}
+}
+
+// adviseCDN says when a header that only a content network sets names somebody else than the one that won.
+func (d *Diagnosis) adviseCDN(addr netip.Addr, say func(string, ...any)) {
+	for _, step := range d.Steps {
+		if step.What != clientip.NotAsked || step.Header == "X-Forwarded-For" || step.Header == "Forwarded" || step.Header == "X-Real-Ip" {
+			continue
+		}
+		if other, ok := clientip.Parse(step.Text); ok && other != addr {
+			say("%s names another address, %s: if all visitors come through the network that sets it, start the node with --client-header %s", step.Header, other, step.Header)
+			return
+		}
 	}
 }

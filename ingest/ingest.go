@@ -48,7 +48,7 @@ func New(cfg Config) (*Ingest, error) {
 	source := fmt.Sprintf("n%d-%s", cfg.NodeID, hex.EncodeToString(boot))
 	i := &Ingest{
 		cfg:     cfg,
-		clients: clientip.New(cfg.TrustedProxies, cfg.ClientHeader),
+		clients: clientip.New(cfg.TrustedProxies, cfg.TrustedHops, cfg.ClientHeader),
 		rules:   newRuleSet(cfg.Rules),
 		drops:   newDrops(source),
 		limits:  newLimits(cfg.Limits),

@@ -171,6 +171,9 @@ func (t *intake) put(h *hit.Hit, who visitor.Who, failures []uint64) error {
 	t.touched[number] = true
 	t.hits++
 	t.lastVisitor = h.Visitor
+	if t.source != sourceImport && t.source != sourceClick { // those tell addresses of others
+		t.i.proxies.place(h.Country)
+	}
 	if h.Bot {
 		t.bots++
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-analytics/weir/ingest"
+	"github.com/weir-analytics/weir/ingest/clientip"
 )
 
 // Config says how to run one node. Start from Default.
@@ -22,6 +23,7 @@ type Config struct {
 	HTTP               string // HOST:PORT of dashboard, API and collecting
 	HTTPMaxConnections int
 	TrustedProxies     []netip.Prefix // whose forwarding headers are believed
+	TrustedHops        int            // proxies next to this node that are believed whatever their addresses are
 	Dev                bool           // serve the front end from the source tree
 	DevAssets          string         // where that is
 
@@ -111,6 +113,9 @@ func (c Config) Validate() error {
 		if rate.a > 0 && !(rate.burst >= 1 && rate.burst <= maxRate) {
 			return fmt.Errorf("--%s-burst: %v, 1 to %v are allowed", rate.flag, rate.burst, float64(maxRate))
 		}
+	}
+	if c.TrustedHops < 0 || c.TrustedHops > clientip.MaxHops {
+		return fmt.Errorf("--trusted-hops: %d, 0 (only --trusted-proxies) to %d are allowed", c.TrustedHops, clientip.MaxHops)
 	}
 	if c.LinkWait < 0 || c.LinkWait > ingest.MaxLinkWait {
 		return fmt.Errorf("--link-wait: %s, 0s to %s are allowed", c.LinkWait, ingest.MaxLinkWait)

@@ -126,7 +126,7 @@ func (n *Node) openIngest() (*ingest.Ingest, error) {
 	cfg.Sites, cfg.Appender = n.ctl, appender{n.broker}
 	cfg.NodeID = n.cfg.NodeID
 	cfg.GeoIPASN = n.cfg.GeoIPASN
-	cfg.GeoIP, cfg.TrustedProxies, cfg.ClientHeader = n.cfg.GeoIP, n.cfg.TrustedProxies, n.cfg.ClientHeader
+	cfg.GeoIP, cfg.TrustedProxies, cfg.TrustedHops, cfg.ClientHeader = n.cfg.GeoIP, n.cfg.TrustedProxies, n.cfg.TrustedHops, n.cfg.ClientHeader
 	cfg.Rules, cfg.Limits, cfg.DubSecret = n.cfg.Rules, n.cfg.Limits, n.cfg.DubSecret
 	cfg.LinkWait, cfg.Started = n.cfg.LinkWait, n.ctl.Ready()
 	if n.cfg.Counting { // rollup is opened later, and before the first hit comes

@@ -33,11 +33,22 @@ func parsePeer(remote string) netip.Addr {
 // parseForwarded reads the for= parameter of one element of a Forwarded header (RFC 7239). Names such as "unknown" or "_hidden" are no
 // addresses.
 func parseForwarded(element string) (netip.Addr, bool) {
-	for pair := range strings.SplitSeq(element, ";") {
-		name, value, ok := strings.Cut(strings.TrimSpace(pair), "=")
+	quoted, start := false, 0
+	for i := 0; i <= len(element); i++ {
+		if i < len(element) {
+			switch c := element[i]; {
+			case c == '"':
+				quoted = !quoted
+				continue
+			case c != ';' || quoted:
+				continue
+			}
+		}
+		name, value, ok := strings.Cut(strings.TrimSpace(element[start:i]), "=")
 		if ok && strings.EqualFold(strings.TrimSpace(name), "for") {
 			return Parse(strings.TrimSpace(value))
 		}
+		start = i + 1
 	}
 	return netip.Addr{}, false
 }

@@ -2,6 +2,7 @@ package clientip
 
 import (
 	"fmt"
+	"iter"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -11,11 +12,16 @@ import (
 const maxHops = 32
 
 // plainHeaders are tried in this order when a trusted peer sent neither X-Forwarded-For nor Forwarded. Each holds one address.
-var plainHeaders = []string{"X-Real-Ip", "Cf-Connecting-Ip", "True-Client-Ip", "Fly-Client-Ip", "X-Client-Ip"}
+var plainHeaders = []string{"X-Real-Ip", "Cf-Connecting-Ip", "True-Client-Ip", "Fastly-Client-Ip", "Fly-Client-Ip", "Do-Connecting-Ip",
+	"X-Nf-Client-Connection-Ip", "X-Azure-Clientip", "X-Appengine-User-Ip", "X-Envoy-External-Address", "X-Cluster-Client-Ip", "X-Client-Ip"}
+
+// MaxHops bounds the count of proxies that may be trusted: more in a row than anyone has.
+const MaxHops = 16
 
 // Resolver decides whom to believe. It is immutable and safe for concurrent use.
 type Resolver struct {
 	trusted []netip.Prefix
+	hops    int
 	header  string
 }
 
@@ -45,18 +51,22 @@ func ParseTrusted(list string) ([]netip.Prefix, error) {
 	return prefixes, nil
 }
 
-// New returns a Resolver that believes peers within trusted. header names a header that a trusted peer always sets itself, such as
-// CF-Connecting-IP; it then goes before all others. Empty means none.
-func New(trusted []netip.Prefix, header string) *Resolver {
-	return &Resolver{trusted: trusted, header: http.CanonicalHeaderKey(header)}
+// New returns a Resolver that believes peers within trusted, and the hops nearest to this server whatever their addresses are: with 1 the peer, with
+// 2 also the proxy that the peer names, and so on. header names a header that a trusted peer always sets itself, such as CF-Connecting-IP; it then
+// goes before all others. Empty means none.
+func New(trusted []netip.Prefix, hops int, header string) *Resolver {
+	return &Resolver{trusted: trusted, hops: hops, header: http.CanonicalHeaderKey(header)}
 }
 
 // Client is the answer for one request.
 type Client struct {
 	Addr netip.Addr // invalid when it is not known
 	Peer netip.Addr // who sent the request; invalid for a local socket
-	From string     // name of the header that Addr comes from; "" is the connection
+	From string     // name of the header that Addr comes from; "" is the connection, Unusable one of a proxy that named nobody
 }
+
+// Unusable is Client.From where a proxy is there but named no address.
+const Unusable = "unusable"
 
 // Direct reports whether the request comes from this machine without a proxy in between.
 func (c Client) Direct() bool {
@@ -67,7 +77,7 @@ func (c Client) Direct() bool {
 func (r *Resolver) Resolve(req *http.Request) Client {
 	peer := parsePeer(req.RemoteAddr)
 	c := Client{Addr: peer, Peer: peer}
-	if peer.IsValid() && !r.trusts(peer) {
+	if peer.IsValid() && !r.trusts(peer, 0) {
 		return c
 	}
 	if r.header != "" {
@@ -94,7 +104,7 @@ func (r *Resolver) Resolve(req *http.Request) Client {
 	}
 	if forwarded(req) {
 		// A proxy is there but said nothing usable. Its own address is not the visitor's.
-		c.From = "unusable"
+		c.From = Unusable
 	}
 	return c
 }
@@ -105,7 +115,11 @@ func forwarded(req *http.Request) bool {
 		req.Header["X-Forwarded-Host"] != nil || req.Header["X-Forwarded-Proto"] != nil
 }
 
-func (r *Resolver) trusts(addr netip.Addr) bool {
+// trusts reports whether an address is that of a trusted proxy. hop is 0 for the peer, 1 for whom it names, and so on.
+func (r *Resolver) trusts(addr netip.Addr, hop int) bool {
+	if hop < r.hops {
+		return true
+	}
 	for _, prefix := range r.trusted {
 		if prefix.Contains(addr) {
 			return true
@@ -119,29 +133,42 @@ func (r *Resolver) trusts(addr netip.Addr) bool {
 // trusted proxies, the leftmost one is the visitor (a client in the same private network).
 func (r *Resolver) walk(values []string, parse func(string) (netip.Addr, bool)) (netip.Addr, bool) {
 	var last netip.Addr
-	hops := 0
-	for i := len(values) - 1; i >= 0; i-- {
-		list := values[i]
-		for list != "" {
-			var entry string
-			if comma := strings.LastIndexByte(list, ','); comma >= 0 {
-				list, entry = list[:comma], list[comma+1:]
-			} else {
-				list, entry = "", list
-			}
-			if strings.TrimSpace(entry) == "" {
-				continue
-			}
-			hops++
-			addr, ok := parse(entry)
-			if !ok || hops > maxHops {
-				return last, last.IsValid()
-			}
-			if !r.trusts(addr) {
-				return addr, true
-			}
-			last = addr
+	hop := 0
+	for entry := range fromRight(values) {
+		hop++
+		addr, ok := parse(entry)
+		if !ok || hop > maxHops {
+			break
 		}
+		if !r.trusts(addr, hop) {
+			return addr, true
+		}
+		last = addr
 	}
 	return last, last.IsValid()
+}
+
+// fromRight yields the entries of a comma list, given as one or several header lines, from the right. A comma within quotes parts nothing, as
+// long as the quotes close again on the right of it: one that a visitor leaves open swallows nothing of what a proxy appends.
+func fromRight(values []string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := len(values) - 1; i >= 0; i-- {
+			list := values[i]
+			for list != "" {
+				start := strings.LastIndexByte(list, ',')
+				for start >= 0 && strings.Count(list[start:], `"`)%2 == 1 {
+					before := strings.LastIndexByte(list[:start], ',')
+					if before < 0 && strings.Count(list, `"`)%2 == 1 {
+						break // they do not match at all
+					}
+					start = before
+				}
+				entry := list[start+1:]
+				list = list[:max(start, 0)]
+				if strings.TrimSpace(entry) != "" && !yield(entry) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -44,7 +44,7 @@ func TestTheVisitorIsTheRightmostUntrustedEntry(t *testing.T) {
 		{"a proxy that says nothing", "10.0.0.5:1", "Via", "1.1 proxy", "10.0.0.5", "unusable"},
 		{"local socket", "@", "", "", "invalid IP", ""},
 	} {
-		got := New(trusted, "").Resolve(request(test.peer, test.header, test.value))
+		got := New(trusted, 0, "").Resolve(request(test.peer, test.header, test.value))
 		if got.Addr.String() != test.want || got.From != test.from {
 			t.Errorf("%s: got %v from %q, want %s from %q", test.name, got.Addr, got.From, test.want, test.from)
 		}
@@ -52,7 +52,7 @@ func TestTheVisitorIsTheRightmostUntrustedEntry(t *testing.T) {
 }
 
 func TestSeveralHeaderLinesAreOneList(t *testing.T) {
-	got := New(Loopback(), "").Resolve(request("127.0.0.1:1", "X-Forwarded-For", "1.1.1.1", "X-Forwarded-For", "81.2.69.142"))
+	got := New(Loopback(), 0, "").Resolve(request("127.0.0.1:1", "X-Forwarded-For", "1.1.1.1", "X-Forwarded-For", "81.2.69.142"))
 	if got.Addr.String() != "81.2.69.142" {
 		t.Errorf("got %v", got.Addr)
 	}
@@ -60,16 +60,16 @@ func TestSeveralHeaderLinesAreOneList(t *testing.T) {
 
 func TestTheConfiguredHeaderGoesFirst(t *testing.T) {
 	req := request("127.0.0.1:1", "X-Forwarded-For", "198.51.100.7", "CF-Connecting-IP", "81.2.69.142")
-	if got := New(Loopback(), "cf-connecting-ip").Resolve(req); got.Addr.String() != "81.2.69.142" {
+	if got := New(Loopback(), 0, "cf-connecting-ip").Resolve(req); got.Addr.String() != "81.2.69.142" {
 		t.Errorf("configured: got %v", got.Addr)
 	}
-	if got := New(Loopback(), "").Resolve(req); got.Addr.String() != "198.51.100.7" {
+	if got := New(Loopback(), 0, "").Resolve(req); got.Addr.String() != "198.51.100.7" {
 		t.Errorf("not configured: got %v", got.Addr)
 	}
 }
 
 func TestOnlyLocalCallersWithoutAProxyAreDirect(t *testing.T) {
-	r := New(Loopback(), "")
+	r := New(Loopback(), 0, "")
 	for name, test := range map[string]struct {
 		req  *http.Request
 		want bool
@@ -101,7 +101,7 @@ func TestWrongRangesAreRefused(t *testing.T) {
 func FuzzResolve(f *testing.F) {
 	f.Add("127.0.0.1:1", "[2001:218::1]:51234, 81.2.69.142:443, fe80::1%eth0", "for=\"[::1]\"")
 	f.Fuzz(func(t *testing.T, peer, xff, fwd string) {
-		got := New(Loopback(), "").Resolve(request(peer, "X-Forwarded-For", xff, "Forwarded", fwd))
+		got := New(Loopback(), 0, "").Resolve(request(peer, "X-Forwarded-For", xff, "Forwarded", fwd))
 		if got.Addr.IsValid() && (got.Addr.Is4In6() || got.Addr.Zone() != "") {
 			t.Fatalf("got %v", got.Addr)
 		}
