@@ -233,6 +233,20 @@ export function createMock({ fresh = false } = {}) {
     if (on('GET', 'status')) {
       return { version: '0.1.0', commit: 'abc1234', started_at: new Date(now).toISOString(), node_id: 1, cluster_id: 'c', geoip: { source: 'built-in DB-IP Country Lite', built: '2026-02-01T00:00:00Z' }, data_dir: '/var/lib/weir', listeners: { http: '[::]:8080', kafka: '127.0.0.1:9092' } };
     }
+    if (on('POST', 'sites', '*', 'diagnose')) {
+      const proxied = body.headers?.['X-Forwarded-For'];
+      const traffic = { requests: 1200, connection: 1190, headers: 0, unreadable: 10, inside: 1190, hits: 1204, no_country: 1204 };
+      return {
+        peer: body.peer ?? '172.18.0.1', address: body.peer ?? '172.18.0.1', header: '', headers: {}, trusted: ['127.0.0.0/8', '::1/128'], trusted_hops: 0, client_header: '', traffic,
+        steps: [
+          { header: '', text: body.peer ?? '172.18.0.1:51234', what: 'visitor' },
+          ...(proxied ?? '198.51.100.7, 2001:db8:85a3:8d3:1319:8a2e:370:7348').split(',').reverse().map((text) => ({ header: 'X-Forwarded-For', text: text.trim(), what: 'not-asked' })),
+        ],
+        geo: { source: 'built-in DB-IP Country Lite', built: '2026-02-01T00:00:00Z' }, geo_age_days: 28, networks: { source: '' }, networks_age_days: 0,
+        hit: { browser: 'Chrome', browser_version: '138', os: 'Linux', device: 'desktop' },
+        advice: ['172.18.0.1 sends headers about the visitor\'s address and is not believed: if it is your proxy, name it with --trusted-proxies 172.18.0.1'],
+      };
+    }
     throw refuse(404, 'not_found', 'there is no such path');
   }
 

@@ -61,6 +61,10 @@ const shots = {
   refused: open('/s/example.com?range=48h', async (page) => page.getByText('hits refused').click()),
   quiet: open('/s/notes.example?range=2h'),
   settings: open('/settings'),
+  diagnosis: open('/settings', async (page) => {
+    await page.getByLabel('Judge another request').check();
+    await page.getByRole('heading', { name: 'Diagnosis' }).scrollIntoViewIfNeeded();
+  }),
   token: open('/settings', async (page) => {
     await page.getByRole('button', { name: 'Make a token' }).click();
     await page.getByLabel('Name').fill('grafana');
@@ -85,6 +89,7 @@ const looks = [
   ['light', { colorScheme: 'light', viewport: { width: 1200, height: 900 } }],
   ['dark', { colorScheme: 'dark', viewport: { width: 1200, height: 900 } }],
   ['phone', { colorScheme: 'light', viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 }],
+  ['phone-dark', { colorScheme: 'dark', viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 }],
 ];
 
 const browser = await launch();

@@ -1,7 +1,7 @@
 // Calls to the HTTP API. A failed call throws Failure, whose kind says what the page can do about it. Whether the server can be reached
 // at all is told to `reach`, which shows one banner for the whole page.
 import { reach } from './reach.svelte';
-import type { Answer, Attribution, Every, Link, Me, Now, Refused, Report, Role, Rules, Scope, Site, Status, Token, User } from './types';
+import type { Answer, Attribution, Diagnosis, Every, Link, Me, Now, Refused, Report, Role, Rules, Scope, Site, Status, Token, User } from './types';
 
 export type Kind = 'away' | 'expired' | 'refused';
 
@@ -124,5 +124,6 @@ export const api = {
   deleteToken: (id: number) => call<void>('DELETE', `/tokens/${id}`),
 
   status: () => call<Status>('GET', '/status'),
+  diagnose: (name: string, request: { peer?: string; headers?: Record<string, string> }) => call<Diagnosis>('POST', `${site(name)}/diagnose`, request),
   attribution: async () => (await call<{ attribution: Attribution[] | null }>('GET', '/attribution')).attribution ?? [],
 };

@@ -120,6 +120,29 @@ export interface Status {
   listeners?: Record<string, string>;
 }
 
+/** One address of a request, or what stood where one belongs. */
+export interface Step {
+  header: string; // empty: the connection
+  text: string;
+  what: 'visitor' | 'proxy' | 'unreadable' | 'beyond' | 'not-asked';
+}
+
+export interface Diagnosis {
+  address: string;
+  header: string; // that the address is from; empty: the connection; unusable: a proxy that names nobody
+  steps: Step[];
+  trusted: string[];
+  trusted_hops: number;
+  client_header: string;
+  traffic: { requests: number; headers: number; unreadable: number; inside: number; hits: number; no_country: number };
+  geo: GeoIP;
+  geo_age_days: number;
+  networks: GeoIP;
+  networks_age_days: number;
+  advice: string[];
+  hit: { country?: string; region?: string; city?: string; browser?: string; browser_version?: string; os?: string; device?: string; bot?: boolean; bot_kind?: string };
+}
+
 export interface Attribution {
   text: string;
   url: string;

@@ -410,6 +410,30 @@ export const steps = {
     await page.context().close();
   },
 
+  'the diagnosis says which header told the address, and what each hop was': async ({ page, weir, out }) => {
+    await page.goto(`${weir.url}/settings`);
+    const section = page.locator('section', { has: page.getByRole('heading', { name: 'Diagnosis' }) });
+    await section.getByRole('heading', { name: 'On its way to here' }).waitFor();
+    if (!process.env.WEIR_BIN) return 'the mock knows no hops';
+    await section.getByLabel('Site').selectOption(site);
+    await section.getByLabel('Judge another request').check();
+    await section.getByLabel('It arrives from').fill('127.0.0.1');
+    await section.getByLabel('Headers').fill('X-Forwarded-For: 1.1.1.1, 8.8.8.8, 127.0.0.9\nCF-Connecting-IP: 9.9.9.9');
+    await section.getByRole('button', { name: 'Look again' }).click();
+    const hop = (text) => section.locator('.steps li', { has: page.getByText(text, { exact: true }) }).locator('.what').textContent();
+    await until('the visitor behind two proxies', async () => (await hop('8.8.8.8').catch(() => '')) === 'the visitor');
+    assert.equal(await hop('127.0.0.9'), 'a trusted proxy');
+    assert.equal(await hop('127.0.0.1'), 'a trusted proxy');
+    assert.equal(await hop('1.1.1.1'), 'not believed: further away than the visitor');
+    assert.equal(await hop('9.9.9.9'), 'not asked');
+    await section.getByText('--client-header Cf-Connecting-Ip').waitFor();
+    await section.getByText(/DB-IP Country Lite, of .* days old/).waitFor();
+    await section.screenshot({ path: `${out}diagnosis.png` });
+    await section.getByLabel('Headers').fill('X-Forwarded-For: unknown');
+    await section.getByRole('button', { name: 'Look again' }).click();
+    await section.getByText('nothing: a proxy names no address').waitFor();
+  },
+
   'a login that ended asks again and comes back to the same place': async ({ page, weir }) => {
     await page.goto(`${weir.url}/s/${site}?range=31d`);
     await page.locator('canvas').waitFor();
