@@ -14,11 +14,13 @@ import (
 
 // CreateTopic adds a topic. A replication factor above the number of nodes is refused.
 func (c *Controller) CreateTopic(ctx context.Context, spec state.TopicSpec) (state.Topic, error) {
-	nodes := max(1, len(c.State().Brokers))
+	now := c.State()
+	nodes := max(1, len(now.Brokers))
 	if int(spec.ReplicationFactor) > nodes {
 		return state.Topic{}, invalid("replication_factor", "%d copies need as many nodes; the cluster has %d (-1 takes what there is)", spec.ReplicationFactor, nodes)
 	}
 	cmd := command.CreateTopic{Name: spec.Name, Partitions: spec.Partitions, ReplicationFactor: spec.ReplicationFactor, Internal: spec.Internal}
+	cmd.Replicas = now.PlaceNew(spec.ReplicationFactor, spec.Partitions)
 	for key, value := range spec.Configs {
 		if value == nil {
 			continue
@@ -46,7 +48,12 @@ func (c *Controller) SetTopicConfigs(ctx context.Context, name string, configs m
 
 // AddPartitions raises the number of partitions of a topic to total.
 func (c *Controller) AddPartitions(ctx context.Context, name string, total int32) error {
-	_, err := change[state.Topic](ctx, c, command.AddPartitions{Name: name, Total: total})
+	now := c.State()
+	cmd := command.AddPartitions{Name: name, Total: total}
+	if t := now.Topics[name]; total > t.Partitions {
+		cmd.Replicas = now.PlaceNew(t.ReplicationFactor, total-t.Partitions)
+	}
+	_, err := change[state.Topic](ctx, c, cmd)
 	return err
 }
 
@@ -55,7 +62,7 @@ func (c *Controller) RegisterBroker(ctx context.Context, b state.Broker) error {
 	if reflect.DeepEqual(c.State().Brokers[b.ID], b) {
 		return nil
 	}
-	_, err := change[state.Broker](ctx, c, command.RegisterBroker{ID: b.ID, ServerID: b.ServerID, Host: b.Host, Port: b.Port, Listeners: b.Listeners})
+	_, err := change[state.Broker](ctx, c, command.RegisterBroker{ID: b.ID, ServerID: b.ServerID, Host: b.Host, Port: b.Port, Listeners: b.Listeners, Peer: b.Peer})
 	return err
 }
 

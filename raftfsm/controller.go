@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-analytics/weir/internal/raftlog"
+	"github.com/weir-analytics/weir/raftfsm/peer"
 	"github.com/weir-analytics/weir/raftfsm/state"
 	"github.com/weir-analytics/weir/raftfsm/transport"
 )
@@ -29,14 +30,22 @@ type Controller struct {
 	id      identity
 	fsm     *fsm
 	store   *store
+	peers   transport.Peers
+	node    *peer.Node // nil without peers
+	keys    *peer.Keys
 	link    transport.Group
 	raft    *raft.Raft
 	metrics *metrics
 
-	ready  chan struct{} // closed by Run once this node leads, has applied all that is committed, and the first salts are agreed on
+	ready  chan struct{} // closed by Run once this node has applied all that was committed, and the first salts are agreed on
 	closed chan struct{} // closed by Close
 	once   sync.Once
 	err    error // of Close
+
+	// The peer port answers until Close, after Run has ended: partitions are handed over meanwhile.
+	running sync.Once
+	life    context.Context
+	endLife context.CancelFunc
 
 	saltsMu sync.Mutex // one change of salts at a time, so that two proposers do not draw different keys for a day in vain
 }
@@ -65,13 +74,20 @@ func Open(cfg Config) (*Controller, error) {
 		return nil, err
 	}
 	c := &Controller{cfg: cfg, id: id, fsm: newFSM(), store: st, ready: make(chan struct{}), closed: make(chan struct{})}
+	c.life, c.endLife = context.WithCancel(context.Background())
 	c.metrics = newMetrics(cfg.Registerer, c)
 	err = errors.Join(syncDir(dir), syncDir(cfg.DataDir))
+	if err == nil {
+		err = c.openPeers()
+	}
 	if err == nil {
 		err = c.openRaft(dir)
 	}
 	if err != nil {
 		c.metrics.unregister()
+		if c.node != nil {
+			err = errors.Join(err, c.node.Close())
+		}
 		return nil, errors.Join(err, st.Close())
 	}
 	return c, nil
@@ -82,11 +98,7 @@ func (c *Controller) openRaft(dir string) error {
 	if err != nil {
 		return fmt.Errorf("open the controller's snapshots: %w", err)
 	}
-	network := c.cfg.Network
-	if network == nil {
-		network = transport.NewLocal(raft.ServerAddress(c.id.ServerID))
-	}
-	if c.link, err = network.Open(groupID); err != nil {
+	if c.link, err = c.peers.Open(groupID); err != nil {
 		return fmt.Errorf("open the controller's link: %w", err)
 	}
 	if err := checkReadable(dir, c.store); err != nil {
@@ -98,7 +110,7 @@ func (c *Controller) openRaft(dir string) error {
 		return fmt.Errorf("read the controller's log: %w", err)
 	case !existing && c.id.Formed:
 		return fmt.Errorf("%w: %s is empty; restore it from a backup", ErrDataLost, dir)
-	case !existing:
+	case !existing && !c.id.Joined: // who has joined waits for the others
 		self := raft.Server{Suffrage: raft.Voter, ID: raft.ServerID(c.id.ServerID), Address: c.link.LocalAddr()}
 		if err := raft.BootstrapCluster(c.raftConfig(), c.store, c.store, snaps, c.link, raft.Configuration{Servers: []raft.Server{self}}); err != nil {
 			return fmt.Errorf("form the cluster: %w", err)
@@ -107,7 +119,7 @@ func (c *Controller) openRaft(dir string) error {
 	if c.raft, err = raft.NewRaft(c.raftConfig(), c.fsm, c.store, c.store, snaps, c.link); err != nil {
 		return fmt.Errorf("start the controller group: %w", err)
 	}
-	if members := c.raft.GetConfiguration(); existing && c.id.Formed && members.Error() == nil && !isMember(members.Configuration(), c.id.ServerID) {
+	if members := c.raft.GetConfiguration(); existing && c.id.Formed && !c.id.Joined && members.Error() == nil && !isMember(members.Configuration(), c.id.ServerID) {
 		err := fmt.Errorf("%w: %s says server %s, which is no member of the cluster in %s: it is damaged, or of another directory; restore it from a copy",
 			ErrIdentity, identityFile, c.id.ServerID, dir)
 		return errors.Join(err, c.raft.Shutdown().Error())
@@ -130,8 +142,17 @@ func (c *Controller) raftConfig() *raft.Config {
 	return rc
 }
 
-// Run carries out the duties of the leader until ctx ends or the controller cannot go on. It returns nil when ctx ended.
+// Run carries out the duties of this node until ctx ends or the controller cannot go on. It returns nil when ctx ended.
 func (c *Controller) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	wg.Go(func() { c.followAddresses(ctx) })
+	if c.node != nil {
+		c.running.Do(func() { go c.node.Run(c.life) })
+		c.node.Greet()
+	}
 	if err := c.becomeReady(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -139,17 +160,26 @@ func (c *Controller) Run(ctx context.Context) error {
 		return fmt.Errorf("start the controller: %w", err)
 	}
 	close(c.ready)
+	wg.Go(func() { c.lookAfterMembers(ctx) })
 	tick := time.NewTicker(saltsEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
+			c.handOver()
 			return nil
 		case <-c.closed:
 			return nil
 		case err := <-c.fsm.failed:
 			return err
+		case <-c.fsm.erased:
+			if err := c.forget(ctx); err != nil && ctx.Err() == nil {
+				c.cfg.Log.Warn("erased salts are in files of the controller still", "err", err)
+			}
 		case <-tick.C:
+			if !c.Leading() {
+				continue
+			}
 			if err := c.agreeSalts(ctx); err != nil && ctx.Err() == nil {
 				c.cfg.Log.Warn("the salts of the coming days are not agreed on yet", "err", err)
 			}
@@ -157,13 +187,38 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 }
 
-// becomeReady waits until this node leads and has applied everything that is committed, then makes the cluster's first command and salts.
+// lookAfterMembers does what this node owes the cluster while it leads.
+func (c *Controller) lookAfterMembers(ctx context.Context) {
+	if c.node == nil {
+		return
+	}
+	said := ""
+	for {
+		changed := c.Changed()
+		err := c.dues(ctx)
+		if err != nil && ctx.Err() == nil && c.Leading() && err.Error() != said {
+			said = err.Error()
+			c.cfg.Log.Warn("the members of the cluster are not as they should be; it is tried again", "err", err)
+		}
+		select {
+		case <-changed:
+		case <-time.After(duesEvery):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// becomeReady waits until this node leads or follows and has applied everything that was committed. The first node of all then makes the
+// cluster's first command and salts.
 func (c *Controller) becomeReady(ctx context.Context) error {
-	if err := c.lead(ctx); err != nil {
+	if err := c.takePart(ctx); err != nil {
 		return err
 	}
-	if err := c.initCluster(ctx); err != nil {
-		return err
+	if !c.id.Joined && c.Leading() {
+		if err := c.initCluster(ctx); err != nil {
+			return err
+		}
 	}
 	if !c.id.Formed {
 		id := c.id
@@ -172,22 +227,27 @@ func (c *Controller) becomeReady(ctx context.Context) error {
 			return err
 		}
 	}
+	if !c.Leading() {
+		return nil
+	}
 	return c.agreeSalts(ctx)
 }
 
-func (c *Controller) lead(ctx context.Context) error {
+func (c *Controller) takePart(ctx context.Context) error {
 	if c.alone() {
 		c.link.ElectNow()
 	}
 	for {
+		var err error
 		if c.raft.State() == raft.Leader {
-			err := c.wait(ctx, c.raft.Barrier(0))
-			if err == nil {
-				return nil
-			}
-			if ctx.Err() != nil || errors.Is(err, raft.ErrRaftShutdown) {
-				return err
-			}
+			err = c.wait(ctx, c.raft.Barrier(0))
+		} else if c.leader() != "" {
+			err = c.catchUp(ctx)
+		} else {
+			err = errNoLeader
+		}
+		if err == nil || ctx.Err() != nil || errors.Is(err, raft.ErrRaftShutdown) {
+			return err
 		}
 		select {
 		case <-c.raft.LeaderCh():
@@ -205,7 +265,12 @@ func (c *Controller) lead(ctx context.Context) error {
 // alone reports whether this node is the only voter, so that there is nobody to wait for.
 func (c *Controller) alone() bool {
 	future := c.raft.GetConfiguration()
-	return future.Error() == nil && len(future.Configuration().Servers) == 1
+	if future.Error() != nil {
+		return false
+	}
+	members := future.Configuration().Servers
+	voters := slices.DeleteFunc(slices.Clone(members), func(m raft.Server) bool { return m.Suffrage != raft.Voter })
+	return len(voters) == 1 && string(voters[0].ID) == c.id.ServerID
 }
 
 // Close stops the group and releases the files. It may be called more than once.
@@ -218,6 +283,10 @@ func (c *Controller) Close() error {
 		case c.err = <-done:
 		case <-time.After(5 * time.Second):
 			c.err = errors.New("the controller group did not stop within 5 s: its disk does not answer")
+		}
+		if c.node != nil {
+			c.endLife()
+			c.err = errors.Join(c.err, c.node.Close())
 		}
 		c.err = errors.Join(c.err, c.store.Close())
 		c.metrics.unregister()

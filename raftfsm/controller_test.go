@@ -175,9 +175,7 @@ func TestSaltsAreAgreedAheadAndErasedFromTheDisk(t *testing.T) {
 		t.Error("the salt of the day before yesterday is still there")
 	}
 	for _, enc := range [][]byte{today.Key[:], jsonArray(today.Key)} {
-		if name := fileWith(t, cfg.DataDir, enc); name != "" {
-			t.Errorf("the erased salt is still in %s", name)
-		}
+		within(t, "the erased salt to be gone from the files", func() bool { return fileWith(t, cfg.DataDir, enc) == "" })
 	}
 	kept, _ := c.State().Salt("2026-03-06")
 	if fileWith(t, cfg.DataDir, jsonArray(kept.Key)) == "" {
@@ -203,10 +201,16 @@ func jsonArray(key [16]byte) []byte {
 func fileWith(t *testing.T, dir string, want []byte) (found string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // files are replaced meanwhile
+		}
 		if err != nil || d.IsDir() {
 			return err
 		}
 		b, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if bytes.Contains(b, want) {
 			found = path
 		}

@@ -20,6 +20,8 @@ const maxSnapshot = 1 << 30
 type fsm struct {
 	current atomic.Pointer[state.State] // never nil
 	failed  chan error                  // takes the first error after which this replica must not go on; bound 1, later ones are dropped
+	erased  chan struct{}               // holds one token: salts were erased from the state and are in files still
+	done    outcomes
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at each publish, after current is set
@@ -32,7 +34,7 @@ type outcome struct {
 }
 
 func newFSM() *fsm {
-	f := &fsm{failed: make(chan error, 1), changed: make(chan struct{})}
+	f := &fsm{failed: make(chan error, 1), erased: make(chan struct{}, 1), changed: make(chan struct{})}
 	f.current.Store(state.New())
 	return f
 }
@@ -53,6 +55,12 @@ func (f *fsm) watch() <-chan struct{} {
 
 // Apply is called by raft, one entry at a time.
 func (f *fsm) Apply(entry *raft.Log) any {
+	out := f.apply(entry)
+	f.done.put(entry.Index, out)
+	return out
+}
+
+func (f *fsm) apply(entry *raft.Log) outcome {
 	cmd, at, err := command.Parse(entry.Data)
 	if err != nil {
 		return f.fail(fmt.Errorf("controller entry %d: %w", entry.Index, err))
@@ -64,6 +72,12 @@ func (f *fsm) Apply(entry *raft.Log) any {
 	}
 	if after != before {
 		f.publish(after)
+	}
+	if salts, ok := cmd.(command.AgreeSalts); ok && len(salts.Erase) > 0 {
+		select {
+		case f.erased <- struct{}{}:
+		default: // one look at the files is enough
+		}
 	}
 	return outcome{result: result, err: err}
 }
@@ -95,6 +109,7 @@ func (f *fsm) Restore(r io.ReadCloser) error {
 		return err
 	}
 	f.publish(s)
+	f.done.lose()
 	return nil
 }
 

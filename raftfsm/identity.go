@@ -22,6 +22,7 @@ type identity struct {
 	NodeID    int32  `json:"node_id"`
 	ServerID  string `json:"server_id"` // drawn when the directory was created: another directory is another server, whatever its node id
 	Formed    bool   `json:"formed"`
+	Joined    bool   `json:"joined,omitempty"` // it was taken into a cluster that others began: it never begins one
 }
 
 const (
@@ -31,7 +32,7 @@ const (
 
 // harmless are the entries that an empty data directory may have: what the process makes before the controller opens, and what operators
 // and file systems put there.
-var harmless = map[string]bool{"lock": true, "admin.sock": true, "lost+found": true, "weir.toml": true, ".gitkeep": true, ".keep": true, identityFile + ".tmp": true}
+var harmless = map[string]bool{"lock": true, "admin.sock": true, "lost+found": true, "weir.toml": true, ".gitkeep": true, ".keep": true, identityFile + ".tmp": true, joinFile: true, joinFile + ".tmp": true, peerDir: true}
 
 // loadIdentity reads the identity of dir, or draws one when dir is empty.
 func loadIdentity(dir string, cfg Config) (identity, error) {
@@ -52,7 +53,7 @@ func loadIdentity(dir string, cfg Config) (identity, error) {
 	if id.ClusterID == "" || id.ServerID == "" {
 		return id, fmt.Errorf("%s is damaged (it says cluster %q, server %q): restore it from a copy; deleting it would make this another node", filepath.Join(dir, identityFile), id.ClusterID, id.ServerID)
 	}
-	if id.NodeID != cfg.NodeID {
+	if cfg.NodeID != 0 && id.NodeID != cfg.NodeID {
 		return id, fmt.Errorf("%w: it is node %d, configured is node %d (--node-id)", ErrIdentity, id.NodeID, cfg.NodeID)
 	}
 	if cfg.ClusterID != "" && cfg.ClusterID != id.ClusterID {
@@ -71,10 +72,13 @@ func newIdentity(dir string, cfg Config) (identity, error) {
 			return identity{}, fmt.Errorf("%w: %s has %q; choose an empty directory with --data", ErrNotEmpty, dir, e.Name())
 		}
 	}
+	if cfg.Peers != nil && cfg.Peers.Join != "" {
+		return join(dir, cfg)
+	}
 	if cfg.ClusterID != "" {
 		return identity{}, fmt.Errorf("%w: %s is empty, and cluster %s is configured (--cluster-id); a second cluster of that name is not formed", ErrIdentity, dir, cfg.ClusterID)
 	}
-	id := identity{Version: identityVersion, ClusterID: clusterID(), NodeID: cfg.NodeID, ServerID: uuid.NewString()}
+	id := identity{Version: identityVersion, ClusterID: clusterID(), NodeID: max(cfg.NodeID, 1), ServerID: uuid.NewString()}
 	return id, saveIdentity(dir, id)
 }
 

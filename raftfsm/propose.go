@@ -48,18 +48,37 @@ func change[T any](ctx context.Context, c *Controller, cmd command.Command) (T, 
 func (c *Controller) propose(ctx context.Context, cmd command.Command) (result any, err error) {
 	defer func() { c.metrics.count(err) }()
 	now := c.cfg.Now()
-	if _, _, err := c.State().Apply(cmd, now); err != nil {
-		return nil, err
-	}
 	b, err := command.Append(nil, now, cmd)
 	if err != nil {
+		return nil, err
+	}
+	for began := time.Now(); ; {
+		if c.node == nil || c.Leading() {
+			result, err = c.commit(ctx, now, cmd, b)
+		} else {
+			result, err = c.forward(ctx, b)
+		}
+		if c.node == nil || !errors.Is(err, errLeaderMoved) || time.Since(began) > forwardWait {
+			return result, err
+		}
+		select {
+		case <-time.After(c.cfg.ElectionTimeout / 20):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+// commit commits a command on the leader.
+func (c *Controller) commit(ctx context.Context, now time.Time, cmd command.Command, entry []byte) (any, error) {
+	if _, _, err := c.State().Apply(cmd, now); err != nil {
 		return nil, err
 	}
 	wait := enqueueWait
 	if deadline, ok := ctx.Deadline(); ok {
 		wait = max(time.Until(deadline), time.Millisecond)
 	}
-	future := c.raft.Apply(b, wait)
+	future := c.raft.Apply(entry, wait)
 	if err := c.wait(ctx, future); err != nil {
 		return nil, outcomeOf(err)
 	}
@@ -81,7 +100,10 @@ func (c *Controller) wait(ctx context.Context, future raft.Future) error {
 
 // outcomeOf sorts raft's errors into those that mean "certainly not done" and the rest.
 func outcomeOf(err error) error {
-	if errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrEnqueueTimeout) || errors.Is(err, raft.ErrLeadershipTransferInProgress) {
+	if errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrLeadershipTransferInProgress) {
+		return fmt.Errorf("%w: %w: %w", ErrUnavailable, errLeaderMoved, err)
+	}
+	if errors.Is(err, raft.ErrEnqueueTimeout) {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)

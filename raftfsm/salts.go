@@ -43,7 +43,7 @@ func (c *Controller) saltsFor(timezone string) (command.Salts, error) {
 	return drawSalts(missing), nil
 }
 
-// agreeSalts brings the salts up to the present day and wipes those that are over from the disk.
+// agreeSalts brings the salts up to the present day. Every node wipes those that are over from its disk once it has applied that.
 func (c *Controller) agreeSalts(ctx context.Context) error {
 	c.saltsMu.Lock()
 	defer c.saltsMu.Unlock()
@@ -71,7 +71,7 @@ func (c *Controller) agreeSalts(ctx context.Context) error {
 		return nil
 	}
 	c.cfg.Log.Info("salts erased", "days", cmd.Erase)
-	return c.forget(ctx)
+	return nil
 }
 
 // forget removes from this node's files whatever is no longer part of the state.

@@ -34,6 +34,12 @@ func samples() []Command {
 		AlterQuota{User: &name, ClientID: new(string), Set: map[string]float64{"producer_byte_rate": 1024}, Remove: []string{"request_percentage"}},
 		PutLinks{Links: []Link{{Domain: "go.example", Slug: "a", Site: "a.example", Dest: "https://b.example/", Status: 302, ExpiresMs: 5}}, Replace: true},
 		DeleteLink{Domain: "go.example", Slug: "a"},
+		SetAuthority{Cert: []byte("c"), Key: []byte("k")},
+		AddJoinToken{SecretHash: [32]byte{6}, Expires: time.UnixMilli(5).UTC()},
+		JoinNode{SecretHash: [32]byte{6}, NodeID: 2, ServerID: "s", Peer: "10.0.0.2:9094"},
+		RemoveNode{ID: 2},
+		AssignReplicas{Moves: []Move{{TopicID: [16]byte{3}, Partition: 1, Replicas: []int32{2, 1, 3}}}},
+		OpenPartitions{TopicID: [16]byte{3}, Partitions: []int32{7}},
 		CompleteSetup{User: AddUser{Email: "a@b", Role: "admin", PasswordHash: "h"}, Site: AddSite{Name: "a.example", Timezone: "UTC"}},
 	}
 }

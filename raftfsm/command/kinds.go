@@ -26,6 +26,12 @@ const (
 	KindAlterQuota
 	KindPutLinks
 	KindDeleteLink
+	KindSetAuthority
+	KindAddJoinToken
+	KindJoinNode
+	KindRemoveNode
+	KindAssignReplicas
+	KindOpenPartitions
 )
 
 var kinds = map[Kind]func([]byte) (Command, error){
@@ -53,6 +59,12 @@ var kinds = map[Kind]func([]byte) (Command, error){
 	KindAlterQuota:          body[AlterQuota],
 	KindPutLinks:            body[PutLinks],
 	KindDeleteLink:          body[DeleteLink],
+	KindSetAuthority:        body[SetAuthority],
+	KindAddJoinToken:        body[AddJoinToken],
+	KindJoinNode:            body[JoinNode],
+	KindRemoveNode:          body[RemoveNode],
+	KindAssignReplicas:      body[AssignReplicas],
+	KindOpenPartitions:      body[OpenPartitions],
 }
 
 // InitCluster is the first command of a cluster. The keys are drawn once and never change.
@@ -69,6 +81,7 @@ type RegisterBroker struct {
 	Host      string     `json:"host"`
 	Port      int32      `json:"port"`
 	Listeners []Listener `json:"listeners,omitempty"`
+	Peer      string     `json:"peer,omitempty"` // HOST:PORT for other nodes; empty: it has no peers
 }
 
 // Listener is the advertised address of one listener.
@@ -86,6 +99,7 @@ type CreateTopic struct {
 	ReplicationFactor int16             `json:"replication_factor"`
 	Configs           map[string]string `json:"configs,omitempty"`
 	Internal          bool              `json:"internal,omitempty"`
+	Replicas          [][]int32         `json:"replicas,omitempty"` // nodes of each partition; none: the first node of the cluster has all
 }
 
 // DeleteTopic removes a topic by name.
@@ -101,8 +115,9 @@ type SetTopicConfigs struct {
 
 // AddPartitions raises the number of partitions of a topic to Total.
 type AddPartitions struct {
-	Name  string `json:"name"`
-	Total int32  `json:"total"`
+	Name     string    `json:"name"`
+	Total    int32     `json:"total"`
+	Replicas [][]int32 `json:"replicas,omitempty"` // nodes of each added partition
 }
 
 // Salts maps days (2006-01-02) to keys.
@@ -245,3 +260,9 @@ func (DeleteCredential) Kind() Kind    { return KindDeleteCredential }
 func (AlterQuota) Kind() Kind          { return KindAlterQuota }
 func (PutLinks) Kind() Kind            { return KindPutLinks }
 func (DeleteLink) Kind() Kind          { return KindDeleteLink }
+func (SetAuthority) Kind() Kind        { return KindSetAuthority }
+func (AddJoinToken) Kind() Kind        { return KindAddJoinToken }
+func (JoinNode) Kind() Kind            { return KindJoinNode }
+func (RemoveNode) Kind() Kind          { return KindRemoveNode }
+func (AssignReplicas) Kind() Kind      { return KindAssignReplicas }
+func (OpenPartitions) Kind() Kind      { return KindOpenPartitions }

@@ -33,6 +33,7 @@ type hello struct {
 
 	Join   *JoinRequest `json:"join,omitempty"`
 	Joined *JoinAnswer  `json:"joined,omitempty"`
+	Later  bool         `json:"later,omitempty"` // the sender takes nobody in yet
 }
 
 const (

@@ -17,6 +17,9 @@ import (
 	"time"
 )
 
+// ErrTryAgain is returned by Join when the member was not reached or is not ready: the same request may succeed later.
+var ErrTryAgain = errors.New("try again in a moment")
+
 // JoinRequest asks to become a node of a cluster.
 type JoinRequest struct {
 	Secret  []byte `json:"secret"` // of the token
@@ -110,7 +113,7 @@ func Join(ctx context.Context, cfg JoinConfig) (JoinAnswer, error) {
 func ask(ctx context.Context, cfg JoinConfig, q JoinRequest) (JoinAnswer, error) {
 	bare, err := (&net.Dialer{}).DialContext(ctx, "tcp", cfg.Address)
 	if err != nil {
-		return JoinAnswer{}, err
+		return JoinAnswer{}, fmt.Errorf("%w: %w", ErrTryAgain, err)
 	}
 	defer bare.Close()
 	deadline, _ := ctx.Deadline()
@@ -125,6 +128,9 @@ func ask(ctx context.Context, cfg JoinConfig, q JoinRequest) (JoinAnswer, error)
 		return JoinAnswer{}, err
 	}
 	h, err := readHello(nc)
+	if err == nil && h.Joined == nil && h.Later {
+		err = ErrTryAgain
+	}
 	if err == nil && h.Joined == nil {
 		err = fmt.Errorf("%w: no answer to a request to join", errMessage)
 	}
@@ -179,12 +185,13 @@ func (n *Node) answerJoin(nc net.Conn, q *JoinRequest) {
 	ctx, cancel := context.WithTimeout(n.ctx, joinWait)
 	defer cancel()
 	var a JoinAnswer
-	err := errors.New("this node is not ready to take others in; try again in a moment")
-	if admit != nil {
-		a, err = admit(ctx, *q)
-	}
+	var err error
 	out := hello{Joined: &a}
-	if err != nil {
+	if admit == nil {
+		out = hello{Later: true}
+	} else if a, err = admit(ctx, *q); errors.Is(err, ErrTryAgain) {
+		out = hello{Later: true}
+	} else if err != nil {
 		n.cfg.Log.Warn("a node may not join", "peer", nc.RemoteAddr().String(), "err", err)
 		out = hello{Error: err.Error()}
 	}

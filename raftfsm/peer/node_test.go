@@ -106,8 +106,11 @@ func (f *echoFSM) Restore(r io.ReadCloser) error {
 
 type blob []byte
 
-func (b blob) Persist(s raft.SnapshotSink) error { _, err := s.Write(b); return errors.Join(err, s.Close()) }
-func (b blob) Release()                          {}
+func (b blob) Persist(s raft.SnapshotSink) error {
+	_, err := s.Write(b)
+	return errors.Join(err, s.Close())
+}
+func (b blob) Release() {}
 
 func startRaft(t *testing.T, link transport.Group, members raft.Configuration, id raft.ServerID) (*raft.Raft, *echoFSM) {
 	t.Helper()

@@ -18,7 +18,7 @@ func New() *State {
 	return s
 }
 
-// Apply returns the state after cmd, proposed at now, and the command's result: the added or changed Topic, Site, User, Token or Broker,
+// Apply returns the state after cmd, proposed at now, and the command's result: the added or changed Topic, Site, User, Token, Broker or Node,
 // a SetupResult, the []Link put, the removed []ACL, the first of the allocated producer ids (int64), or nil. On error the state is s itself, which is never changed.
 // Errors are ErrExists, ErrNotFound, ErrSetupDone, ErrInvalid, or command.ErrUnsupported, after which a replica must stop.
 func (s *State) Apply(cmd command.Command, now time.Time) (*State, any, error) {
@@ -82,6 +82,18 @@ func (s *State) apply(cmd command.Command, now time.Time) (any, error) {
 		return s.deleteLink(cmd)
 	case command.CompleteSetup:
 		return s.completeSetup(cmd, now)
+	case command.SetAuthority:
+		return s.setAuthority(cmd)
+	case command.AddJoinToken:
+		return s.addJoinToken(cmd, now)
+	case command.JoinNode:
+		return s.joinNode(cmd, now)
+	case command.RemoveNode:
+		return s.removeNode(cmd)
+	case command.AssignReplicas:
+		return s.assignReplicas(cmd)
+	case command.OpenPartitions:
+		return s.openPartitions(cmd)
 	}
 	return nil, fmt.Errorf("apply %T: %w", cmd, command.ErrUnsupported)
 }

@@ -25,8 +25,14 @@ func (s *State) registerBroker(cmd command.RegisterBroker) (any, error) {
 			return nil, invalid("advertise", "listener %q at %q port %d is no address that clients can dial", l.Name, l.Host, l.Port)
 		}
 	}
-	broker := Broker{ID: cmd.ID, ServerID: cmd.ServerID, Host: cmd.Host, Port: cmd.Port, Listeners: cmd.Listeners}
+	broker := Broker{ID: cmd.ID, ServerID: cmd.ServerID, Host: cmd.Host, Port: cmd.Port, Listeners: cmd.Listeners, Peer: cmd.Peer}
+	for _, other := range s.Brokers {
+		if other.ID != cmd.ID && other.Host == cmd.Host && other.Port == cmd.Port {
+			return nil, invalid("advertise", "node %d is at %s port %d too: tell each node where its clients reach it with --kafka-advertise", other.ID, cmd.Host, cmd.Port)
+		}
+	}
 	s.Brokers = with(s.Brokers, cmd.ID, broker)
+	s.noteNode(broker)
 	return broker, nil
 }
 

@@ -28,8 +28,16 @@ func (s *State) createTopic(cmd command.CreateTopic, now time.Time) (any, error)
 	if cmd.ID == ([16]byte{}) {
 		return nil, invalid("id", "a topic needs an id")
 	}
+	placement, err := placements(cmd.Replicas, cmd.Partitions)
+	if err != nil {
+		return nil, err
+	}
+	if cmd.Replicas == nil {
+		placement = nil
+	}
 	topic := Topic{
-		Name: cmd.Name, ID: cmd.ID, Partitions: cmd.Partitions, ReplicationFactor: cmd.ReplicationFactor,
+		Placement: placement,
+		Name:      cmd.Name, ID: cmd.ID, Partitions: cmd.Partitions, ReplicationFactor: cmd.ReplicationFactor,
 		Configs: cmd.Configs, Internal: cmd.Internal, CreatedAt: now,
 	}
 	s.Topics = with(s.Topics, cmd.Name, topic)
@@ -61,6 +69,15 @@ func (s *State) addPartitions(cmd command.AddPartitions) (any, error) {
 	}
 	if cmd.Total <= topic.Partitions || cmd.Total > maxPartitions {
 		return nil, invalid("partitions", "%d, the topic has %d and %d are the most: partitions are only added", cmd.Total, topic.Partitions, maxPartitions)
+	}
+	added, err := placements(cmd.Replicas, cmd.Total-topic.Partitions)
+	if err != nil {
+		return nil, err
+	}
+	if cmd.Replicas != nil || len(topic.Placement) > 0 {
+		list := make([]Placement, topic.Partitions, cmd.Total)
+		copy(list, topic.Placement)
+		topic.Placement = append(list, added...)
 	}
 	topic.Partitions = cmd.Total
 	s.Topics = with(s.Topics, cmd.Name, topic)

@@ -37,6 +37,16 @@ type State struct {
 	// ImportKey is the secret from which the salts of days outside Salts are derived (imported history).
 	ImportKey [32]byte `json:"import_key"`
 
+	Nodes map[int32]Node `json:"nodes,omitempty"` // the members, by number
+	// Founder is the node that began the cluster: partitions of which nothing else is said are there.
+	Founder int32 `json:"founder,omitempty"`
+	// RetiredNodes are numbers of nodes that were removed, in order.
+	RetiredNodes []int32 `json:"retired_nodes,omitempty"`
+	// JoinTokens say until when a secret lets nodes join, by its SHA-256 in hex.
+	JoinTokens map[string]time.Time `json:"join_tokens,omitempty"`
+	// Authority vouches for the nodes; nil while the cluster has one node that nobody joined, or when an operator's own does.
+	Authority *Authority `json:"authority,omitempty"`
+
 	NextSiteID     SiteID `json:"next_site_id"`
 	NextTokenID    uint64 `json:"next_token_id"`
 	NextProducerID int64  `json:"next_producer_id"`
@@ -50,6 +60,7 @@ type Broker struct {
 	Port     int32  `json:"port"`
 	// Listeners are the advertised addresses by name of listener, the first one's too when there are several.
 	Listeners []Listener `json:"listeners,omitempty"`
+	Peer      string     `json:"peer,omitempty"` // HOST:PORT for other nodes
 }
 
 // Listener is the advertised address of one Kafka listener.
@@ -83,6 +94,7 @@ type Topic struct {
 	Configs           map[string]string `json:"configs,omitempty"` // only what differs from the defaults
 	Internal          bool              `json:"internal,omitempty"`
 	CreatedAt         time.Time         `json:"created_at"`
+	Placement         []Placement       `json:"placement,omitempty"` // by partition; see State.PlacementOf
 }
 
 // Site is what hits are counted for: a web site or a short-link domain.
