@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weir-analytics/weir/cmd/node"
+	"github.com/weir-analytics/weir/cmd/node/kafkalog"
 )
 
 // rooms are the flags of serve, grouped by the room that they are for.
@@ -106,6 +107,7 @@ func nodeFlags(c *cobra.Command, cfg *node.Config, logs *logFlags) {
 	f.BoolVar(&cfg.AutoCreate, "auto-create-topics", cfg.AutoCreate, "make a topic when a client asks for one to write to; --auto-create-topics=false makes it an error")
 	f.Int32Var(&cfg.Partitions, "default-partitions", cfg.Partitions, "`number` of partitions of a topic that is made without one, 1 to 1000")
 	accessFlags(r.room("Who may use the Kafka listeners"), &cfg.KafkaAccess)
+	outsideFlags(r.room("A Kafka cluster in place of the built-in log"), &cfg.KafkaBrokers)
 	f.Var(daysValue{&cfg.RetainEvents}, "retain-events", "how `long` hits are kept in the log, such as 90d; counts are kept for ever")
 	r.bind(c)
 }
@@ -122,6 +124,18 @@ func accessFlags(f *pflag.FlagSet, a *node.KafkaAccess) {
 	f.DurationVar(&a.Reauthenticate, "kafka-reauthenticate", a.Reauthenticate, "`time` after which clients log in again on open connections; 0 is never")
 }
 
+// outsideFlags binds the flags that say how to reach a Kafka cluster that is the log.
+func outsideFlags(f *pflag.FlagSet, o *kafkalog.Options) {
+	f.StringSliceVar(&o.Brokers, "kafka-brokers", nil, "`HOST:PORT` of some brokers of a Kafka cluster, separated by commas: hits and counts are kept there, and no Kafka listener is opened here")
+	f.BoolVar(&o.TLS, "kafka-brokers-tls", false, "speak TLS with them")
+	f.StringVar(&o.CA, "kafka-brokers-ca", "", "PEM `file` of who signs their certificates (default: those that the system trusts)")
+	f.StringVar(&o.Cert, "kafka-brokers-cert", "", "PEM `file` with the certificate that this node shows them")
+	f.StringVar(&o.Key, "kafka-brokers-key", "", "PEM `file` with its key")
+	f.Var(oneOfValue{&o.Mechanism, kafkalog.Mechanisms}, "kafka-brokers-sasl", "`way` to log in: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 (default: no log-in)")
+	f.StringVar(&o.User, "kafka-brokers-user", "", "`name` to log in with")
+	f.Var(&secretFileValue{secret: &o.Password}, "kafka-brokers-password-file", "`file` with its password")
+}
+
 func serveCommand() *cobra.Command {
 	cfg := node.Default()
 	var logs logFlags
@@ -134,6 +148,13 @@ sets up the first account. SIGTERM or Ctrl-C stops it cleanly; a second one stop
 	nodeFlags(c, &cfg, &logs)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg.Log = logs.logger(c.ErrOrStderr())
+		if len(cfg.KafkaBrokers.Brokers) > 0 {
+			for _, flag := range []string{"kafka", "kafka-advertise"} {
+				if c.Flags().Changed(flag) {
+					return usageError{fmt.Errorf("--%s: no Kafka listener is opened with --kafka-brokers: clients talk to that cluster; leave one of them away", flag)}
+				}
+			}
+		}
 		return serve(c.Context(), cfg, c.OutOrStdout(), nil)
 	}
 	return c

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weir-analytics/weir/ingest/clientip"
+	"github.com/weir-analytics/weir/raftfsm/state"
 )
 
 // MaxLinkWait bounds Config.LinkWait: a person waits no longer for a page.
@@ -21,7 +22,9 @@ type Config struct {
 	Sites    Sites
 	Appender Appender
 	Topic    string // that hits are written to
-	NodeID   int32  // part of the identity of hits, so that people can tell where one came in
+	// Partitions is the number of partitions of a topic of the log, 0 while that is not known. nil: Sites knows them.
+	Partitions func(topic string) int32
+	NodeID     int32 // part of the identity of hits, so that people can tell where one came in
 
 	GeoIP          string         // MaxMind DB file; "" is the built-in database
 	GeoIPASN       string         // MaxMind DB file of autonomous systems; "" is none
@@ -118,4 +121,12 @@ func (c *Config) Validate() error {
 		return errors.New("ingest: timeouts must be positive")
 	}
 	return c.Limits.Validate()
+}
+
+// partitions is the number of partitions of a topic, 0 when there is none.
+func (c *Config) partitions(s *state.State, topic string) int32 {
+	if c.Partitions != nil {
+		return c.Partitions(topic)
+	}
+	return s.Topics[topic].Partitions
 }

@@ -179,7 +179,7 @@ func (i *Ingest) runDrops(ctx context.Context) {
 // twice does no harm.
 func (i *Ingest) flushDrops(ctx context.Context) {
 	s, now := i.cfg.Sites.State(), i.cfg.Now()
-	if _, ok := s.Topics[TopicDropped]; !ok {
+	if i.cfg.partitions(s, TopicDropped) < 1 {
 		i.drops.forget(now)
 		return
 	}

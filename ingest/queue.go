@@ -58,11 +58,11 @@ func (q *queue) begin(s *state.State) ([]*partition, error) {
 	if q.stopped {
 		return nil, errStopping
 	}
-	topic, ok := s.Topics[q.cfg.Topic]
-	if !ok || topic.Partitions < 1 {
+	number := q.cfg.partitions(s, q.cfg.Topic)
+	if number < 1 {
 		return nil, errNoTopic
 	}
-	parts := make([]*partition, topic.Partitions)
+	parts := make([]*partition, number)
 	for i := range parts {
 		parts[i] = &partition{q: q, number: int32(i), wake: make(chan struct{}, 1)}
 		if q.running != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -12,11 +13,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weir-analytics/weir/broker"
+	"github.com/weir-analytics/weir/internal/testkit"
 	"github.com/weir-analytics/weir/raftfsm"
 	"github.com/weir-analytics/weir/raftfsm/state"
 )
 
-// testLog is a log to count from: the same tests run on a fake one and on our own.
+// testLog is a log to count from: the same tests run on a fake one and on our own, and those about exactly once on Apache Kafka too.
 type testLog struct {
 	seeds []string
 	dial  func(ctx context.Context, network, host string) (net.Conn, error)
@@ -24,15 +26,24 @@ type testLog struct {
 	own   *ownLog        // nil for the fake
 }
 
-var logKinds = map[string]func(testing.TB) *testLog{"fake": newFakeLog, "own": newOwnLog}
+var logKinds = map[string]func(testing.TB) *testLog{"fake": newFakeLog, "own": newOwnLog, "kafka": newKafkaLog}
+
+// onKafka are the tests that run on Apache Kafka as well, whose starts take seconds.
+var onKafka = map[string]bool{
+	"TestCountsEqualTheOracle": true, "TestRestartsLeaveCountsExact": true, "TestBrokenConnectionsLeaveCountsExact": true, "TestTwoWritersOfOnePartitionCountOnce": true,
+}
 
 // onEachLog runs a test on each kind of log.
 func onEachLog(t *testing.T, f func(t *testing.T, log *testLog)) {
 	t.Parallel()
-	for _, kind := range []string{"fake", "own"} {
+	kinds := []string{"fake", "own"}
+	if onKafka[t.Name()] {
+		kinds = append(kinds, "kafka")
+	}
+	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
-			if kind == "own" && testing.Short() {
-				t.Skip("our own log is left out of short tests")
+			if kind != "fake" && testing.Short() {
+				t.Skip("real logs are left out of short tests")
 			}
 			t.Parallel()
 			f(t, logKinds[kind](t))
@@ -55,6 +66,27 @@ func newFakeLog(t testing.TB) *testLog {
 	defer client.Close()
 	for _, topic := range Topics() {
 		if _, err := kadm.NewClient(client).CreateTopic(context.Background(), topic.Partitions, 1, nil, topic.Name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return log
+}
+
+// kafkaTurn is held by the one test that runs an Apache Kafka.
+var kafkaTurn sync.Mutex
+
+func newKafkaLog(t testing.TB) *testLog {
+	t.Helper()
+	kafkaTurn.Lock()
+	t.Cleanup(kafkaTurn.Unlock)
+	log := &testLog{seeds: []string{testkit.StartKafka(t).Addr}}
+	client, err := kgo.NewClient(kgo.SeedBrokers(log.seeds...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for _, topic := range Topics() {
+		if _, err := kadm.NewClient(client).CreateTopic(t.Context(), topic.Partitions, topic.ReplicationFactor, topic.Configs, topic.Name); err != nil {
 			t.Fatal(err)
 		}
 	}

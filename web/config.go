@@ -90,8 +90,9 @@ type Config struct {
 	Status      func() Status
 	Diagnose    func(*http.Request, DiagnoseQuestion) any // what would be recorded of a request; a JSON document
 	Attribution func() []Attribution
-	Kafka       func(ctx context.Context, host string) (net.Conn, error) // a connection to the log that may do everything
-	// Received answers what partitions of the log have taken in, as a document for JSON.
+	// Kafka makes a connection to the log that may do everything. nil: the log is not of this node.
+	Kafka func(ctx context.Context, host string) (net.Conn, error)
+	// Received answers what partitions of the log have taken in, as a document for JSON. nil: the log is not of this node.
 	Received func(ctx context.Context, q ReceivedQuery) (any, error)
 	Client   func(*http.Request) Client // nil believes no header
 

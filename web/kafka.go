@@ -15,9 +15,16 @@ import (
 // kafkaProtocol is what a caller asks to go on with in the header Upgrade.
 const kafkaProtocol = "kafka"
 
+// errOtherLog is told to those who ask for what only the built-in log has.
+var errOtherLog = reply.NotFound("the log of this node is another Kafka cluster (--kafka-brokers): use its own tools, or name its brokers with --brokers")
+
 // kafka turns the connection of an administrator into one to the log, in the Kafka protocol, that may do everything: commands work through
 // it whatever the Kafka listeners ask of strangers. The parameter host is the broker that the client means to reach, this one when empty.
 func (s *Server) kafka(w http.ResponseWriter, r *http.Request) {
+	if s.cfg.Kafka == nil {
+		reply.Fail(w, r, s.log, errOtherLog)
+		return
+	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), kafkaProtocol) {
 		reply.Fail(w, r, s.log, reply.Invalid("Upgrade", "this path goes on in the Kafka protocol: send Connection: Upgrade and Upgrade: kafka"))
 		return

@@ -24,6 +24,10 @@ const (
 
 // received answers GET /received: what the partitions of the log have taken in, by minute.
 func (s *Server) received(w http.ResponseWriter, r *http.Request) {
+	if s.cfg.Received == nil {
+		reply.Fail(w, r, s.log, errOtherLog)
+		return
+	}
 	q, err := parseReceived(r.URL.Query(), s.cfg.Now())
 	if err != nil {
 		reply.Fail(w, r, s.log, err)

@@ -17,6 +17,9 @@ func (n *Node) Close() error {
 	if n.broker != nil {
 		errs = append(errs, n.broker.Close())
 	}
+	if n.outside != nil {
+		errs = append(errs, n.outside.Close())
+	}
 	if n.ctl != nil {
 		errs = append(errs, n.ctl.Close())
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weir-analytics/weir/cmd/node/kafkalog"
 	"github.com/weir-analytics/weir/ingest"
 	"github.com/weir-analytics/weir/ingest/clientip"
 )
@@ -30,8 +31,9 @@ type Config struct {
 	Kafka          []string // [SCHEME://]HOST:PORT of each Kafka listener
 	KafkaAdvertise []string // [SCHEME://]HOST:PORT that clients of a listener are told to dial; none: the address of the listener
 	KafkaAccess    KafkaAccess
-	AutoCreate     bool  // a client that asks for a topic to write to makes it, as with Kafka
-	Partitions     int32 // of topics that are made without a number
+	KafkaBrokers   kafkalog.Options // a Kafka cluster that is the log in place of the built-in one
+	AutoCreate     bool             // a client that asks for a topic to write to makes it, as with Kafka
+	Partitions     int32            // of topics that are made without a number
 
 	ClientHeader string        // header in which a trusted proxy names the visitor's address, before all others; empty: none
 	Rules        ingest.Rules  // what is set apart as bots
@@ -94,6 +96,12 @@ func (c Config) Validate() error {
 	}
 	if err := c.KafkaAccess.validate(); err != nil {
 		return err
+	}
+	if err := c.KafkaBrokers.Validate(); err != nil {
+		return err
+	}
+	if len(c.KafkaBrokers.Brokers) > 0 && len(c.DataDirs) > 1 {
+		return errors.New("--data: one directory is enough with --kafka-brokers: the log is not in it")
 	}
 	if c.DebugHTTP != "" {
 		if err := checkAddr("--debug-http", c.DebugHTTP, 0); err != nil {

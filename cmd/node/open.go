@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/weir-analytics/weir/broker"
 	"github.com/weir-analytics/weir/broker/meter"
+	"github.com/weir-analytics/weir/cmd/node/kafkalog"
 	"github.com/weir-analytics/weir/dashboards"
 	"github.com/weir-analytics/weir/ingest"
 	"github.com/weir-analytics/weir/ingest/dialect"
@@ -35,13 +35,14 @@ type Node struct {
 	started time.Time
 	reg     *prometheus.Registry
 
-	lock   io.Closer
-	ctl    *raftfsm.Controller
-	broker *broker.Broker
-	ingest *ingest.Ingest
-	rollup *rollup.Rollup
-	web    *web.Server
-	debug  *debugServer
+	lock    io.Closer
+	ctl     *raftfsm.Controller
+	broker  *broker.Broker // nil when outside is the log
+	outside *kafkalog.Log  // nil when the log is built in
+	ingest  *ingest.Ingest
+	rollup  *rollup.Rollup
+	web     *web.Server
+	debug   *debugServer
 
 	ready chan struct{} // closed by Run once hits are taken in and counted
 }
@@ -70,7 +71,7 @@ func (n *Node) open() (err error) {
 	if n.ctl, err = n.openController(); err != nil {
 		return err
 	}
-	if n.broker, err = n.openBroker(); err != nil {
+	if err = n.openLog(); err != nil {
 		return err
 	}
 	if n.ingest, err = n.openIngest(); err != nil {
@@ -123,7 +124,10 @@ func (n *Node) openBroker() (*broker.Broker, error) {
 
 func (n *Node) openIngest() (*ingest.Ingest, error) {
 	cfg := ingest.Default()
-	cfg.Sites, cfg.Appender = n.ctl, appender{n.broker}
+	cfg.Sites, cfg.Appender = n.ctl, n.logAppender()
+	if n.outside != nil {
+		cfg.Partitions = n.outside.Partitions
+	}
 	cfg.NodeID = n.cfg.NodeID
 	cfg.GeoIPASN = n.cfg.GeoIPASN
 	cfg.GeoIP, cfg.TrustedProxies, cfg.TrustedHops, cfg.ClientHeader = n.cfg.GeoIP, n.cfg.TrustedProxies, n.cfg.TrustedHops, n.cfg.ClientHeader
@@ -164,11 +168,9 @@ func (n *Node) checkGeoIP(i *ingest.Ingest) error {
 }
 
 func (n *Node) openRollup() (*rollup.Rollup, error) {
-	return rollup.Open(rollup.Config{
-		Seeds: []string{n.broker.Addr().String()}, Dialer: n.broker.Dial,
-		Sites: n.ctl, Dir: filepath.Join(n.cfg.first(), "rollup"), Refused: ingest.TopicDropped,
-		Registry: n.reg, Log: n.room("rollup"),
-	})
+	cfg := rollup.Config{Sites: n.ctl, Dir: filepath.Join(n.cfg.first(), "rollup"), Refused: ingest.TopicDropped, Registry: n.reg, Log: n.room("rollup")}
+	n.reachLog(&cfg)
+	return rollup.Open(cfg)
 }
 
 func (n *Node) openWeb() (*web.Server, error) {
@@ -188,7 +190,7 @@ func (n *Node) openWeb() (*web.Server, error) {
 	cfg.Started = n.ctl.Ready()
 	cfg.Checks = []web.Check{
 		web.ReadyWhen("controller", n.ctl.Ready(), "the cluster state is not read yet"),
-		web.ReadyWhen("log", n.broker.Ready(), "partitions are being opened"),
+		n.logCheck(),
 		web.ReadyWhen("topics", n.ready, "the topics are being made"),
 		{Name: "partitions", Ready: n.partitionsServe},
 	}
@@ -199,8 +201,9 @@ func (n *Node) openWeb() (*web.Server, error) {
 	cfg.Client, cfg.Diagnose = n.client, func(r *http.Request, q web.DiagnoseQuestion) any {
 		return n.ingest.Diagnose(r, ingest.Question{Site: q.Site, URL: q.URL, Referrer: q.Referrer})
 	}
-	cfg.Kafka = n.dialKafka
-	cfg.Received = n.received
+	if n.broker != nil {
+		cfg.Kafka, cfg.Received = n.dialKafka, n.received
+	}
 	cfg.Now, cfg.Registry, cfg.Log = n.cfg.Now, n.reg, n.cfg.Log
 	return web.Open(cfg)
 }
@@ -210,12 +213,10 @@ func (n *Node) received(ctx context.Context, q web.ReceivedQuery) (any, error) {
 	return n.broker.Received(ctx, meter.Query{Topic: q.Topic, Partition: q.Partition, Since: q.Since, Until: q.Until, Limit: q.Limit})
 }
 
-// dialKafka connects to the log from within the process. host is another broker of the cluster, or empty.
-func (n *Node) dialKafka(ctx context.Context, host string) (net.Conn, error) {
-	return n.broker.Dial(ctx, "tcp", host)
-}
-
 func (n *Node) partitionsServe() (bool, string) {
+	if n.outside != nil {
+		return true, "" // the cluster's own tools say how it is
+	}
 	if failed := n.broker.Failed(); len(failed) > 0 {
 		return false, errors.Join(failed...).Error()
 	}
@@ -238,7 +239,10 @@ func (n *Node) status() web.Status {
 
 // listeners are the addresses by protocol. Kafka's first listener is "kafka", each of several is also "kafka:" and its name.
 func (n *Node) listeners() map[string]string {
-	all := map[string]string{"http": n.web.Addr().String(), "kafka": n.broker.Addr().String()}
+	all := map[string]string{"http": n.web.Addr().String(), "kafka": n.KafkaAddr()}
+	if n.outside != nil {
+		return all
+	}
 	list, err := n.cfg.kafkaListeners()
 	if err != nil {
 		return all // found at the start

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/weir-analytics/weir/broker"
@@ -23,7 +24,7 @@ func (n *Node) Run(ctx context.Context) error {
 		{"profiles", n.debug.run, soon},
 		{"memory", n.trim, soon},
 		{"controller", n.ctl.Run, soon},
-		{"log", n.broker.Run, writing},
+		{"log", n.runLog, writing},
 		{"set-up", n.setUp, soon},
 		{"counting", n.count, writing},
 		{"ingest", n.ingest.Run, writing},
@@ -34,8 +35,8 @@ func (n *Node) Run(ctx context.Context) error {
 // warn says what is allowed but dangerous.
 func (n *Node) warn() {
 	list, err := n.cfg.kafkaListeners()
-	if err != nil {
-		return // found at the start
+	if err != nil || n.outside != nil {
+		return // found at the start, or none is opened
 	}
 	_, enforced := n.cfg.KafkaAccess.policy(list)
 	for _, l := range list {
@@ -65,6 +66,9 @@ func (n *Node) prepare(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
+	if n.outside != nil {
+		return n.prepareOutside(ctx)
+	}
 	self, err := n.registration()
 	if err != nil {
 		return err
@@ -87,10 +91,7 @@ func (n *Node) prepare(ctx context.Context) error {
 // ensureTopic creates a topic that is missing. How long hits are kept is set anew at each start: the flag decides.
 func (n *Node) ensureTopic(ctx context.Context, spec state.TopicSpec) error {
 	const retention = "retention.ms"
-	keep := "-1"
-	if n.cfg.RetainEvents > 0 {
-		keep = strconv.FormatInt(n.cfg.RetainEvents.Milliseconds(), 10)
-	}
+	keep := n.keepHits()
 	topic, ok := n.ctl.State().Topics[spec.Name]
 	if ok && (spec.Name != ingest.Default().Topic || topic.Configs[retention] == keep) {
 		return nil
@@ -106,17 +107,31 @@ func (n *Node) ensureTopic(ctx context.Context, spec state.TopicSpec) error {
 		}
 		return nil
 	}
+	if _, err := n.ctl.CreateTopic(ctx, n.retained(spec)); err != nil && !errors.Is(err, state.ErrExists) {
+		return fmt.Errorf("create topic %s: %w", spec.Name, err)
+	}
+	return nil
+}
+
+// keepHits is how long hits are kept, as a topic's setting.
+func (n *Node) keepHits() string {
+	if n.cfg.RetainEvents > 0 {
+		return strconv.FormatInt(n.cfg.RetainEvents.Milliseconds(), 10)
+	}
+	return "-1"
+}
+
+// retained is a topic to make, with hits kept as long as the flag says.
+func (n *Node) retained(spec state.TopicSpec) state.TopicSpec {
 	if spec.Name == ingest.Default().Topic {
 		spec.Configs = maps.Clone(spec.Configs)
 		if spec.Configs == nil {
 			spec.Configs = map[string]*string{}
 		}
-		spec.Configs[retention] = &keep
+		keep := n.keepHits()
+		spec.Configs["retention.ms"] = &keep
 	}
-	if _, err := n.ctl.CreateTopic(ctx, spec); err != nil && !errors.Is(err, state.ErrExists) {
-		return fmt.Errorf("create topic %s: %w", spec.Name, err)
-	}
-	return nil
+	return spec
 }
 
 // count counts once the cluster state is known: hits of sites that are not known yet would be set apart.
@@ -147,8 +162,13 @@ func (n *Node) WaitReady(ctx context.Context) bool {
 // URL returns the address of the dashboard, as a browser on this machine would write it.
 func (n *Node) URL() string { return n.web.URL() }
 
-// KafkaAddr returns the address of the Kafka listener.
-func (n *Node) KafkaAddr() string { return n.broker.Addr().String() }
+// KafkaAddr returns the address of the Kafka listener, or the brokers of the cluster that stands in for the built-in log.
+func (n *Node) KafkaAddr() string {
+	if n.outside != nil {
+		return strings.Join(n.outside.Seeds(), ",")
+	}
+	return n.broker.Addr().String()
+}
 
 // SetupURL returns the one-time link that makes the first account, and false once there is one. It is a secret.
 func (n *Node) SetupURL() (string, bool) { return n.web.SetupURL() }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -91,7 +92,10 @@ func (n *Node) start(flags []string) {
 
 func (n *Node) startUntil(flags []string, what string, done func() bool) {
 	n.t.Helper()
-	args := append([]string{"serve", "--data", n.Dir, "--http", "127.0.0.1:0", "--kafka", "127.0.0.1:0"}, flags...)
+	args := append([]string{"serve", "--data", n.Dir, "--http", "127.0.0.1:0"}, flags...)
+	if !slices.Contains(flags, "--kafka-brokers") { // then it listens to no Kafka client
+		args = slices.Insert(args, len(args)-len(flags), "--kafka", "127.0.0.1:0")
+	}
 	os.Remove(filepath.Join(n.Dir, "admin.sock")) // of a killed node; the next one would answer only later
 	n.p = Command(n.t, n.binary, args...)
 	Wait(n.t, what, 60*time.Second, func() bool {
