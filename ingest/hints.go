@@ -18,6 +18,7 @@ var hintHeaders = []struct{ canonical, stored string }{
 	{"Sec-Ch-Ua-Platform-Version", "sec-ch-ua-platform-version"},
 	{"Sec-Ch-Ua-Full-Version-List", "sec-ch-ua-full-version-list"},
 	{"Sec-Ch-Ua-Model", "sec-ch-ua-model"},
+	{"Sec-Ch-Ua-Form-Factors", "sec-ch-ua-form-factors"},
 }
 
 const maxHint = 300
@@ -45,6 +46,11 @@ func applyHints(h *hit.Hit, header http.Header) {
 	h.SetAgent(nil)
 	if strings.Contains(brands[0], "HeadlessChrome") {
 		h.Bot, h.BotKind = true, bot.KindHeadless
+	}
+	if form, model := header["Sec-Ch-Ua-Form-Factors"], header["Sec-Ch-Ua-Model"]; (len(form) > 0 || len(model) > 0) && !h.Bot {
+		if kind := enrich.Device(first(form), first(model)); kind != "" {
+			h.Device = kind
+		}
 	}
 	if name, version := enrich.Brand(brands[0], h.Browser); name != "" {
 		h.Browser, h.BrowserVersion = name, version

@@ -49,3 +49,19 @@ func TestClientHintsCorrectTheAgent(t *testing.T) {
 		}
 	}
 }
+
+func TestHintsTellTheKindOfDeviceThatAFrozenAgentHides(t *testing.T) {
+	const frozen = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36"
+	for _, test := range []struct{ name, header, value, want string }{
+		{"neither", "Accept", "*/*", "tablet"}, // as Chrome on a tablet writes itself
+		{"model of a phone that asks for the desktop's page", "Sec-CH-UA-Model", `"Pixel 8"`, "mobile"},
+		{"model of a tablet", "Sec-CH-UA-Model", `"SM-X200"`, "tablet"},
+		{"form", "Sec-CH-UA-Form-Factors", `"Desktop"`, "desktop"},
+	} {
+		f := start(t, nil)
+		h := f.one(t, pageview, "User-Agent", frozen, "Sec-CH-UA", `"Chromium";v="138", "Google Chrome";v="138"`, test.header, test.value)
+		if h.Device != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, h.Device, test.want)
+		}
+	}
+}

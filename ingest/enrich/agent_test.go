@@ -70,4 +70,10 @@ func TestModernAgentsAreRightByFamily(t *testing.T) {
 	if s := browsers["modern"]; s.right*1000 < s.all*995 {
 		t.Errorf("browsers of modern agents: %d of %d right", s.right, s.all)
 	}
+	if s := systems["modern"]; s.right*1000 < s.all*995 {
+		t.Errorf("systems of modern agents: %d of %d right", s.right, s.all)
+	}
+	if s := devices["modern"]; s.right*100 < s.all*97 {
+		t.Errorf("kinds of device of modern agents: %d of %d right", s.right, s.all)
+	}
 }

@@ -60,4 +60,20 @@ func windowsRelease(hint string) string {
 	return "10"
 }
 
+// Device tells the kind of device by the hints Sec-CH-UA-Form-Factors, `"Tablet"`, and Sec-CH-UA-Model, `"SM-X200"`, which tell what a frozen agent
+// string leaves out. It returns "" when they say nothing.
+func Device(formFactors, model string) string {
+	for _, f := range formKinds {
+		if strings.Contains(formFactors, f.form) {
+			return f.kind
+		}
+	}
+	return kindOfModel(strings.Trim(model, `" `))
+}
+
+// formKinds are what form factors are called here; a tablet in a car is the car's.
+var formKinds = []struct{ form, kind string }{
+	{"Automotive", "car browser"}, {"XR", "wearable"}, {"Watch", "wearable"}, {"Tablet", "tablet"}, {"EInk", "tablet"}, {"Mobile", "mobile"}, {"Desktop", "desktop"},
+}
+
 func versionOf(text string) string { return version(text, 1) }

@@ -7,7 +7,7 @@ var deviceWords = []struct{ word, kind string }{
 	{"PlayStation", "console"}, {"PLAYSTATION", "console"}, {"Xbox", "console"}, {"Nintendo", "console"},
 	{"SmartTV", "tv"}, {"SMART-TV", "tv"}, {"Smart-TV", "tv"}, {"smarttv", "tv"}, {"HbbTV", "tv"}, {"GoogleTV", "tv"}, {"AppleTV", "tv"},
 	{"Apple TV", "tv"}, {"Android TV", "tv"}, {"BRAVIA", "tv"}, {"NetCast", "tv"}, {"Web0S", "tv"}, {"CrKey", "tv"}, {"Roku", "tv"},
-	{"DTV", "tv"}, {"TV Safari", "tv"}, {"(TV;", "tv"}, {"TvBrowser", "tv"}, {"AFT", "tv"}, {"MiTV", "tv"}, {"TV Box", "tv"}, {"TVBOX", "tv"}, {"stbapp", "tv"},
+	{"OMI/", "tv"}, {"Andr0id", "tv"}, {"OculusBrowser", "wearable"}, {"PicoBrowser", "wearable"}, {"DTV", "tv"}, {"TV Safari", "tv"}, {"(TV;", "tv"}, {"TvBrowser", "tv"}, {"AFT", "tv"}, {"MiTV", "tv"}, {"TV Box", "tv"}, {"TVBOX", "tv"}, {"stbapp", "tv"},
 	{"TV ", "tv"}, {"TV;", "tv"}, {"TV)", "tv"}, {"Build/RTT", "tv"}, {"Build/RTK", "tv"}, {"AEOHP", "smart speaker"}, {"AEOAT", "smart speaker"},
 	{"QtCarBrowser", "car browser"}, {"Tesla/", "car browser"},
 	{"Watch", "wearable"}, {"SM-R8", "wearable"}, {"SM-R9", "wearable"}, {"Wear OS", "wearable"},
@@ -18,6 +18,10 @@ var deviceWords = []struct{ word, kind string }{
 
 // device names the kind of device of an agent string.
 func device(ua, os string) string {
+	byModel := kindOfModel(model(ua))
+	if byModel != "" && byModel != "mobile" {
+		return byModel
+	}
 	for _, d := range deviceWords {
 		if strings.Contains(ua, d.word) {
 			return d.kind
@@ -25,7 +29,7 @@ func device(ua, os string) string {
 	}
 	switch os {
 	case "Android", "HarmonyOS", "Fire OS":
-		if strings.Contains(ua, "Mobile") || strings.Contains(ua, "Dalvik") {
+		if byModel != "" || strings.Contains(ua, "Mobile") || strings.Contains(ua, "Dalvik") {
 			return "mobile"
 		}
 		return "tablet" // Chrome on a tablet leaves "Mobile" out
