@@ -32,6 +32,30 @@ func TestCountsArePrintedAsATable(t *testing.T) {
 	}
 }
 
+func TestVisitsArePrintedWhereThereAreAny(t *testing.T) {
+	const doc = `{"site":"shop.example","timezone":"UTC","from":"2025-10-26T00:00:00Z","to":"2025-10-27T00:00:00Z","by":"entry","every":"",
+	"complete_to":"2025-10-26T03:00:00Z","visitors_are":"exact","rows":[
+	{"key":"/","pageviews":7,"visits":3,"bounces":1,"bounce_rate":0.3333,"views_per_visit":2.3333,"visit_seconds":95.5,"engaged_ms":61000,"scroll_depth":70},
+	{"key":"/a","pageviews":1}]}`
+	const want = `ENTRY  VISITORS  PAGEVIEWS  HITS  VISITS  VIEWS/VISIT  BOUNCE  DURATION  ENGAGED  SCROLL
+/             0          7     0       3  2.3          33%     1m35s     1m1s     70%
+/a            0          1     0       0
+`
+	var counts countsDoc
+	if err := json.Unmarshal([]byte(doc), &counts); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	counts.print(&out)
+	var lines []string
+	for line := range strings.Lines(out.String()) {
+		lines = append(lines, strings.TrimRight(line, " \n"))
+	}
+	if got := strings.Join(lines[:3], "\n") + "\n"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 func TestStrangersCannotMoveTheCursor(t *testing.T) {
 	for in, want := range map[string]string{
 		"/a\x1b[2Jb":      `/a\x1b[2Jb`,

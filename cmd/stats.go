@@ -37,10 +37,17 @@ type countRow struct {
 	Bots      int64     `json:"bots"`
 	Events    int64     `json:"events"`
 	Clicks    int64     `json:"clicks"`
+	Visits    int64     `json:"visits"`
+
+	BounceRate    *float64 `json:"bounce_rate"` // absent where there is nothing to be an average of
+	ViewsPerVisit *float64 `json:"views_per_visit"`
+	VisitSeconds  *float64 `json:"visit_seconds"`
+	EngagedMs     int64    `json:"engaged_ms"`
+	ScrollDepth   *float64 `json:"scroll_depth"`
 }
 
 var (
-	reports = []string{"country", "browser", "page", "referrer", "os", "device", "link"}
+	reports = []string{"country", "browser", "page", "entry", "exit", "referrer", "os", "device", "link"}
 	buckets = []string{"minute", "hour", "day", "month"}
 )
 
@@ -125,21 +132,27 @@ func (f statsFlags) query() (url.Values, error) {
 func (d countsDoc) print(w io.Writer) {
 	columns := []struct {
 		head string
-		of   func(countRow) int64
+		of   func(countRow) string
 		keep bool
 	}{
-		{"VISITORS", func(r countRow) int64 { return r.Visitors }, true},
-		{"PAGEVIEWS", func(r countRow) int64 { return r.Pageviews }, true},
-		{"EVENTS", func(r countRow) int64 { return r.Events }, false},
-		{"CLICKS", func(r countRow) int64 { return r.Clicks }, false},
-		{"HITS", func(r countRow) int64 { return r.Hits }, true},
-		{"BOTS", func(r countRow) int64 { return r.Bots }, false},
+		{"VISITORS", func(r countRow) string { return number(r.Visitors) }, true},
+		{"PAGEVIEWS", func(r countRow) string { return number(r.Pageviews) }, true},
+		{"EVENTS", func(r countRow) string { return number(r.Events) }, false},
+		{"CLICKS", func(r countRow) string { return number(r.Clicks) }, false},
+		{"HITS", func(r countRow) string { return number(r.Hits) }, true},
+		{"BOTS", func(r countRow) string { return number(r.Bots) }, false},
+		{"VISITS", func(r countRow) string { return number(r.Visits) }, false},
+		{"VIEWS/VISIT", func(r countRow) string { return mean(r.ViewsPerVisit, 1, "%.1f") }, false},
+		{"BOUNCE", func(r countRow) string { return mean(r.BounceRate, 100, "%.0f%%") }, false},
+		{"DURATION", func(r countRow) string { return seconds(r.VisitSeconds) }, false},
+		{"ENGAGED", func(r countRow) string { return engaged(r.EngagedMs) }, false},
+		{"SCROLL", func(r countRow) string { return mean(r.ScrollDepth, 1, "%.0f%%") }, false},
 	}
 	var t table
 	t.head = d.keyHead()
 	for i := range columns {
 		for _, row := range d.Rows {
-			columns[i].keep = columns[i].keep || columns[i].of(row) != 0
+			columns[i].keep = columns[i].keep || !slices.Contains([]string{"0", ""}, columns[i].of(row))
 		}
 		if columns[i].keep {
 			t.head = append(t.head, columns[i].head)
@@ -149,7 +162,7 @@ func (d countsDoc) print(w io.Writer) {
 		cells := d.keyCells(row)
 		for _, col := range columns {
 			if col.keep {
-				cells = append(cells, number(col.of(row)))
+				cells = append(cells, col.of(row))
 			}
 		}
 		t.add(cells...)
@@ -157,6 +170,28 @@ func (d countsDoc) print(w io.Writer) {
 	t.print(w)
 	fmt.Fprintln(w)
 	fmt.Fprintln(w, d.footer())
+}
+
+// mean writes an average, empty where there is none.
+func mean(v *float64, times float64, format string) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprintf(format, *v*times)
+}
+
+func seconds(v *float64) string {
+	if v == nil {
+		return ""
+	}
+	return (time.Duration(*v) * time.Second).String()
+}
+
+func engaged(ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	return (time.Duration(ms) * time.Millisecond).Round(time.Second).String()
 }
 
 func (d countsDoc) keyHead() []string {

@@ -152,6 +152,9 @@ func (c *collector) join(parts []part) (int64, error) {
 func (c *collector) endWindow() {
 	from := len(c.rows)
 	for _, s := range c.sums {
+		if s.counts == (bucket.Counts{}) {
+			continue // a visit was counted here and ended elsewhere
+		}
 		c.rows = append(c.rows, c.finished(s))
 	}
 	byVisitors(c.rows[from:])
@@ -198,6 +201,6 @@ func (c *collector) visitorsAre() string {
 // byVisitors puts rows into a total order, so that a list cut anywhere goes on where it was cut.
 func byVisitors(rows []Row) {
 	slices.SortFunc(rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(b.Visitors, a.Visitors), cmp.Compare(b.Hits, a.Hits), cmp.Compare(a.Key, b.Key))
+		return cmp.Or(cmp.Compare(b.Visitors, a.Visitors), cmp.Compare(b.Hits, a.Hits), cmp.Compare(b.Visits, a.Visits), cmp.Compare(a.Key, b.Key))
 	})
 }

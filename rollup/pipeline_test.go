@@ -170,7 +170,7 @@ func (b *bench) settle() {
 	}
 }
 
-var reports = []string{"", "country", "browser", "os", "device", "page", "referrer", "link"}
+var reports = []string{"", "country", "browser", "os", "device", "page", "referrer", "link", "entry", "exit"}
 
 // check compares all reports of all sites with the oracle: over everything, over odd ranges, and by each unit.
 func (b *bench) check(rng *rand.Rand) {
@@ -213,7 +213,7 @@ func (b *bench) compare(q oracle.Question) {
 	want := b.oracle.Count(q)
 	got := map[oracle.Cell]oracle.Counts{}
 	for _, r := range answer.Rows {
-		if r.Hits == 0 && q.By == "" && q.Every == 0 {
+		if r == (Row{}) {
 			continue
 		}
 		cell := oracle.Cell{Key: r.Key}
@@ -223,7 +223,8 @@ func (b *bench) compare(q oracle.Question) {
 		if _, twice := got[cell]; twice {
 			b.t.Errorf("%+v: row %+v comes twice", ask, cell)
 		}
-		got[cell] = oracle.Counts{Hits: r.Hits, Humans: r.Humans, Bots: r.Bots, Visitors: r.Visitors, Pageviews: r.Pageviews, Events: r.Events, Clicks: r.Clicks}
+		got[cell] = oracle.Counts{Hits: r.Hits, Humans: r.Humans, Bots: r.Bots, Visitors: r.Visitors, Pageviews: r.Pageviews, Events: r.Events, Clicks: r.Clicks,
+			Visits: r.Visits, Bounces: r.Bounces, DurationMs: r.DurationMs, EngagedMs: r.EngagedMs, ScrollSum: r.ScrollSum, ScrollViews: r.ScrollViews}
 	}
 	wrong := 0
 	for cell, w := range want {

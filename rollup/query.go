@@ -31,6 +31,11 @@ type Row struct {
 	Start time.Time // of the window, in the site's zone (UTC for minutes); zero without Every
 
 	Hits, Humans, Bots, Visitors, Pageviews, Events, Clicks int64
+
+	Visits, Bounces        int64 // that began in the range
+	DurationMs             int64 // of the visits together
+	EngagedMs              int64
+	ScrollSum, ScrollViews int64 // percent; page views that told one
 }
 
 // What Visitors of an answer are.
@@ -40,7 +45,7 @@ const (
 	VisitorsDaily = "sum of daily" // distinct within each day of the site's zone, and added up
 )
 
-// Answer answers a Query. Rows come by time, then by visitors, hits (most first) and key. Windows without hits have no row. Without By
+// Answer answers a Query. Rows come by time, then by visitors, hits, visits (most first) and key. Windows and rows without anything have no row. Without By
 // and Every there is one row, also when it is all zeros.
 type Answer struct {
 	From, To    time.Time // the range that was counted
@@ -264,7 +269,8 @@ func (r *Rollup) zoneReady(site state.Site) (bool, error) {
 }
 
 func rowOf(key string, c bucket.Counts, visitors int64) Row {
-	return Row{Key: key, Hits: c.Hits, Humans: c.Humans(), Bots: c.Bots, Visitors: visitors, Pageviews: c.Pageviews, Events: c.Events, Clicks: c.Clicks}
+	return Row{Key: key, Hits: c.Hits, Humans: c.Humans(), Bots: c.Bots, Visitors: visitors, Pageviews: c.Pageviews, Events: c.Events, Clicks: c.Clicks,
+		Visits: c.Visits, Bounces: c.Bounces, DurationMs: c.DurationMs, EngagedMs: c.EngagedMs, ScrollSum: c.ScrollSum, ScrollViews: c.ScrollViews}
 }
 
 func floorMod(a, b int64) int64 {

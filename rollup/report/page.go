@@ -13,8 +13,11 @@ func (page) Row(h *hit.Hit) (string, bool) {
 	if h.Kind != hit.Pageview {
 		return "", false
 	}
-	if h.Path == "" {
-		return "/", true
-	}
-	return h.Path, true
+	return pathOf(h), true
 }
+
+// VisitRow counts no visits: a visit is of many pages. See entry and exit.
+func (page) VisitRow(*hit.Hit) (string, bool) { return "", false }
+
+// EngagedRow counts engagements by their own page.
+func (page) EngagedRow(h *hit.Hit) (string, bool) { return pathOf(h), true }

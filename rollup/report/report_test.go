@@ -44,6 +44,36 @@ func TestRowsOfAHit(t *testing.T) {
 	}
 }
 
+func TestRowsOfAVisitAndAnEngagement(t *testing.T) {
+	view := hit.Hit{Kind: hit.Pageview, Path: "/in", Country: "DE", RefHost: "t.co"}
+	read := hit.Hit{Kind: hit.Engagement, Path: "/read"}
+	click := hit.Hit{Kind: hit.Click, Link: "spring"}
+	for _, tc := range []struct {
+		name  string
+		entry hit.Hit
+		visit map[string]string
+		read  map[string]string
+	}{
+		{"page view", view, map[string]string{"total": "", "country": "DE", "referrer": "t.co", "entry": "/in"},
+			map[string]string{"total": "", "country": "DE", "referrer": "t.co", "entry": "/in", "page": "/read"}},
+		{"click", click, map[string]string{"total": "", "link": "spring"}, map[string]string{"link": "spring", "page": "/read"}},
+		{"no visit", read, nil, map[string]string{"total": "", "page": "/read"}},
+	} {
+		for _, r := range All() {
+			visit, ok := VisitRow(r, &tc.entry)
+			want, wanted := tc.visit[r.Name()]
+			if never := r.Name() == "page" || r.Name() == "exit"; wanted && (!ok || visit != want) || never && ok {
+				t.Errorf("%s: a visit is in row %q of %s (%v), want %q", tc.name, visit, r.Name(), ok, want)
+			}
+			engaged, ok := EngagedRow(r, &read, &tc.entry)
+			want, wanted = tc.read[r.Name()]
+			if wanted && (!ok || engaged != want) || r.Name() == "exit" && ok {
+				t.Errorf("%s: an engagement is in row %q of %s (%v), want %q", tc.name, engaged, r.Name(), ok, want)
+			}
+		}
+	}
+}
+
 func TestNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range All() {

@@ -3,10 +3,12 @@ package table
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/weir-analytics/weir/rollup/tally"
+	"github.com/weir-analytics/weir/rollup/visit"
 )
 
 // Identities is tally's part of the table; it implements tally.Store. Keys, after 'd' and the partition (4 bytes):
@@ -14,6 +16,7 @@ import (
 //	'p'                          position and latest time of receipt, uvarints
 //	's' source                   highest sequence, uvarint
 //	'i' hour(8) block(4) position(8)   client ids of a block that were learned up to a position: hashes, 8 bytes each, little-endian
+//	'v' site(4) visitor(8)       a visitor whose visits may go on, in the form of rollup/visit
 type Identities struct{ t *Table }
 
 // Identities returns tally's part of the table.
@@ -60,6 +63,12 @@ func (s Identities) Load(partition int32) (tally.Saved, bool, error) {
 				return fmt.Errorf("%w: key %x", ErrDamaged, key)
 			}
 			addIDs(&saved, int64(binary.BigEndian.Uint64(rest[1:])^1<<63), int(binary.BigEndian.Uint32(rest[9:])), value)
+		case 'v':
+			if len(rest) != 1+4+8 {
+				return fmt.Errorf("%w: key %x", ErrDamaged, key)
+			}
+			saved.Visits = append(saved.Visits, visit.Saved{Site: binary.BigEndian.Uint32(rest[1:]), Visitor: binary.BigEndian.Uint64(rest[5:]),
+				Data: slices.Clone(value)})
 		}
 		return nil
 	})
@@ -111,6 +120,18 @@ func (s Identities) Save(partition int32, change tally.Change) error {
 		}
 		key := binary.BigEndian.AppendUint64(blockPrefix(partition, b), uint64(change.Position))
 		if err := batch.Set(key, value, nil); err != nil {
+			return wrapWrite(err)
+		}
+	}
+	for _, v := range change.Visits {
+		key := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(identityPrefix(partition, 'v'), v.Site), v.Visitor)
+		var err error
+		if v.Data == nil {
+			err = batch.Delete(key, nil)
+		} else {
+			err = batch.Set(key, v.Data, nil)
+		}
+		if err != nil {
 			return wrapWrite(err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/dchest/siphash"
 
 	"github.com/weir-analytics/weir/ingest/hit"
+	"github.com/weir-analytics/weir/rollup/visit"
 )
 
 // Bounds of the memory for client ids, for each partition. An id is remembered for at least WindowHours after it was received, or until
@@ -47,6 +48,7 @@ type Change struct {
 	Sources    map[string]uint64 // new highest sequences
 	Added      []Block           // ids that are new, by block
 	Dropped    []Block           // blocks that are forgotten; without their ids
+	Visits     []visit.Saved     // visitors that changed
 }
 
 // Saved is all that was saved.
@@ -55,6 +57,7 @@ type Saved struct {
 	ReceivedMs int64
 	Sources    map[string]uint64
 	Blocks     []Block // oldest first
+	Visits     []visit.Saved
 }
 
 func newDedup(key [16]byte, saved Saved) *dedup {

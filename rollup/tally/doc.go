@@ -8,8 +8,8 @@
 //     into flushes differs from run to run.
 //   - The next flush begins where the last one in the log that counts ended (package delta says which count). So a hit is counted once,
 //     however often the process dies.
-//   - What is known of identities (package-private dedup) at an offset depends only on the events before it. The copy on disk is a cache of
-//     that; where it is behind, the events in between are read again, where it is missing, all of them.
+//   - What is known of identities (package-private dedup) and of visits (package visit) at an offset depends only on the events before it.
+//     The copy on disk is a cache of that, of both at one offset; where it is behind, the events in between are read again, where it is missing, all of them.
 //
-// Start reading at tally.go (one partition), then increments.go and dedup.go; open.go finds the position after a start.
+// Start reading at tally.go (one partition), then increments.go, visits.go and dedup.go; open.go finds the position after a start.
 package tally

@@ -2,6 +2,7 @@ package tally
 
 import (
 	"hash/maphash"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -29,6 +30,10 @@ type increments struct {
 	minuteIndex, cellIndex, rowIndex, visitorIndex, pairIndex *index
 	seed                                                      maphash.Seed
 
+	exit  int     // place of the report of last pages, -1 for none
+	flush uint64  // number of the flush
+	entry hit.Hit // memory that is used again
+
 	last      int32 // minute of the hit before, -1 for none
 	sizeBound int   // bytes that the deltas have at most
 }
@@ -54,6 +59,7 @@ type row struct {
 	key    string
 	counts delta.Counts
 	people int32 // head of the chain of its visitors (their places in the minute), -1 for none
+	visits bool  // something of visits was added, or taken away
 }
 
 // visitor is a visitor id in a minute. Most hits of a visitor are in the rows that the hit before was in, so those are kept at hand.
@@ -67,7 +73,7 @@ type visitor struct {
 }
 
 // maxReports is room for the reports; more than there are.
-const maxReports = 8
+const maxReports = 10
 
 // longChain is the length from which the rows of a visitor are looked up in a table.
 const longChain = 24
@@ -82,7 +88,8 @@ func newIncrements() *increments {
 		panic("BUG: maxReports is less than the number of reports")
 	}
 	return &increments{
-		reports: report.All(), seed: maphash.MakeSeed(), last: -1,
+		reports: report.All(), exit: slices.IndexFunc(report.All(), func(r report.Report) bool { return r.Name() == report.Exit }), flush: 1,
+		seed: maphash.MakeSeed(), last: -1,
 		minuteIndex: newIndex(64), cellIndex: newIndex(512), rowIndex: newIndex(4096), visitorIndex: newIndex(2048), pairIndex: newIndex(64),
 	}
 }
@@ -99,6 +106,7 @@ func (a *increments) reset() {
 		x.reset()
 	}
 	a.last, a.sizeBound = -1, 0
+	a.flush++
 }
 
 // countsOf returns what a hit adds to each row that it is in, and whether it makes its visitor a visitor.
@@ -293,7 +301,7 @@ func (a *increments) visitorOf(m int32, id uint64) int32 {
 	return pos
 }
 
-var noRows = [maxReports]int32{-1, -1, -1, -1, -1, -1, -1, -1}
+var noRows = [maxReports]int32{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
 
 // visit notes that a visitor is in a row.
 func (a *increments) visit(at, person int32) {
@@ -349,6 +357,9 @@ func (a *increments) deltas(f func(d *delta.Delta) error) error {
 			first := len(rows)
 			for _, at := range a.cells[c].rows {
 				r := &a.rows[at]
+				if r.counts == (delta.Counts{}) {
+					continue // visits came and went
+				}
 				from := len(places)
 				for l := r.people; l >= 0; l = a.people[l].next {
 					places = append(places, uint32(a.people[l].value))

@@ -17,7 +17,7 @@ const (
 	apartFuture  = "future"
 	apartAncient = "ancient"
 	apartSite    = "no_such_site"
-	apartNoHit   = "engagement" // belongs to an earlier hit and is none itself
+	apartNoHit   = "engagement" // time and scroll depth of an earlier hit, and none itself
 )
 
 // NewMetrics registers the metrics; registry may be nil.

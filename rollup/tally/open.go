@@ -10,6 +10,8 @@ import (
 	"github.com/weir-analytics/weir/ingest/hit"
 	"github.com/weir-analytics/weir/rollup/delta"
 	"github.com/weir-analytics/weir/rollup/feed"
+	"github.com/weir-analytics/weir/rollup/ring"
+	"github.com/weir-analytics/weir/rollup/visit"
 )
 
 // Open makes the workers of partitions that were assigned to this member: each goes on where the last flush that counts ended.
@@ -115,10 +117,10 @@ func (t *Tally) findLast(ctx context.Context, bounds map[int32]feed.Bounds, open
 	return nil
 }
 
-// restore brings dedup to the position of each partition, and steps over events that retention took.
+// restore brings what is known of identities and visits to the position of each partition, and steps over events that retention took.
 func (t *Tally) restore(ctx context.Context, events map[int32]feed.Bounds, opened map[int32]*Partition, failed func(int32, error)) error {
 	var replay []feed.Range
-	received := map[int32]int64{}
+	received := map[int32]int64{} // by the last flush, which knows of events that may be gone
 	for partition, p := range opened {
 		b, saved, err := events[partition], Saved{}, error(nil)
 		if p.from > b.End {
@@ -126,10 +128,10 @@ func (t *Tally) restore(ctx context.Context, events map[int32]feed.Bounds, opene
 				t.Events, partition, b.End, p.from))
 			continue
 		}
-		if saved, err = t.load(partition, p.from); err != nil {
+		if saved, p.visits, err = t.load(partition, p.from); err != nil {
 			return err
 		}
-		received[partition] = saved.ReceivedMs
+		received[partition], p.received = p.received, saved.ReceivedMs
 		p.dedup = newDedup(t.Sites.State().RouteKey, saved)
 		replay = append(replay, feed.Range{Partition: partition, From: max(saved.Position, b.Start), To: p.from})
 		if b.Start > p.from {
@@ -142,29 +144,30 @@ func (t *Tally) restore(ctx context.Context, events map[int32]feed.Bounds, opene
 	return t.replay(ctx, replay, received, opened, failed)
 }
 
-// load returns what was saved of a partition, unless it is ahead of the log: then it belongs to another log, and is forgotten.
-func (t *Tally) load(partition int32, position int64) (Saved, error) {
+// load returns what was saved of a partition. What is ahead of the log belongs to another log, and is forgotten; so is what is damaged.
+func (t *Tally) load(partition int32, position int64) (Saved, *visit.Visits, error) {
 	saved, ok, err := t.Store.Load(partition)
 	if err != nil {
-		return Saved{}, fmt.Errorf("load what is known of identities: %w", err)
+		return Saved{}, nil, fmt.Errorf("load what is known of identities and visits: %w", err)
 	}
 	if ok && saved.Position <= position {
-		return saved, nil
+		visits, err := visit.New(saved.Visits)
+		if err == nil {
+			return saved, visits, nil
+		}
+		t.Logger.Error("what was saved of visits is damaged: it is made again from the events", "partition", partition, "err", err)
 	}
 	if err := t.Store.Forget(partition); err != nil {
-		return Saved{}, fmt.Errorf("forget what is known of identities: %w", err)
+		return Saved{}, nil, fmt.Errorf("forget what is known of identities and visits: %w", err)
 	}
-	return Saved{}, nil
+	visits, err := visit.New(nil)
+	return Saved{}, visits, err
 }
 
-// replay reads events that are counted already, for their identities.
+// replay reads events that are counted already, for their identities and visits.
 func (t *Tally) replay(ctx context.Context, ranges []feed.Range, received map[int32]int64, opened map[int32]*Partition, failed func(int32, error)) error {
-	var h hit.Hit
 	stuck, err := t.Log.Read(ctx, t.Events, ranges, func(r *kgo.Record) error {
-		if hit.Borrow(r.Value, &h) == nil {
-			received[r.Partition] = max(received[r.Partition], h.ReceivedMs)
-			opened[r.Partition].dedup.repeat(&h, received[r.Partition])
-		}
+		opened[r.Partition].retake(r)
 		return nil
 	})
 	if err != nil {
@@ -174,9 +177,27 @@ func (t *Tally) replay(ctx context.Context, ranges []feed.Range, received map[in
 		failed(partition, err)
 	}
 	for partition, p := range opened {
-		if err := t.Store.Save(partition, p.dedup.takeChange(p.from, received[partition])); err != nil {
-			return fmt.Errorf("save what is known of identities: %w", err)
+		p.received = max(p.received, received[partition])
+		change := p.dedup.takeChange(p.from, p.received)
+		change.Visits = p.visits.TakeChange()
+		if err := t.Store.Save(partition, change); err != nil {
+			return fmt.Errorf("save what is known of identities and visits: %w", err)
 		}
 	}
 	return nil
+}
+
+// retake takes an event that is counted already, for what is to be known of it.
+func (p *Partition) retake(r *kgo.Record) {
+	h := &p.hit
+	if hit.Borrow(r.Value, h) != nil {
+		return
+	}
+	p.received = max(p.received, h.ReceivedMs)
+	if p.dedup.repeat(h, p.received) || ring.Judge(h.TimeMs, h.ReceivedMs) != ring.Counts {
+		return
+	}
+	if _, ok := p.t.Sites.State().Sites[h.SiteID]; ok {
+		p.visits.Add(h, r.Offset, p.received, nobody{})
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-analytics/weir/rollup/delta"
 	"github.com/weir-analytics/weir/rollup/feed"
 	"github.com/weir-analytics/weir/rollup/ring"
+	"github.com/weir-analytics/weir/rollup/visit"
 )
 
 // When and how large a flush is.
@@ -30,7 +31,14 @@ const siteWait = 10 * time.Second
 // Sites tells which sites there are.
 type Sites interface{ State() *state.State }
 
-// Store keeps what dedup knows on this node. It is a cache: what is missing is read from the log again.
+// How often what is known is saved: after each flush while little changed, else this often, so that visitors who come again and again are
+// saved once.
+const (
+	saveEvery  = time.Second
+	saveAtOnce = 256 // visitors
+)
+
+// Store keeps what is known of identities and visits on this node. It is a cache: what is missing is read from the log again.
 type Store interface {
 	// Load returns what was saved for a partition, and false when there is nothing.
 	Load(partition int32) (Saved, bool, error)
@@ -61,12 +69,15 @@ type Partition struct {
 	at       int64 // end of the partition of deltas: where the next flush has to land
 	received int64 // latest time of receipt of all events taken, Unix milliseconds
 	dedup    *dedup
+	visits   *visit.Visits
 	inc      *increments
 	counted  int
 	late     int
 
 	firstAt   time.Time // when the first event that is not published was taken
 	flushedAt time.Time
+	savedAt   time.Time
+	unsaved   bool // what is known of events before from is not saved
 	hit       hit.Hit
 }
 
@@ -107,10 +118,6 @@ func (p *Partition) take(ctx context.Context, r *kgo.Record) error {
 		p.apart(apartRepeat)
 		return nil
 	}
-	if h.Kind == hit.Engagement {
-		p.apart(apartNoHit)
-		return nil
-	}
 	switch ring.Judge(h.TimeMs, h.ReceivedMs) {
 	case ring.Future:
 		p.apart(apartFuture)
@@ -125,6 +132,11 @@ func (p *Partition) take(ctx context.Context, r *kgo.Record) error {
 	}
 	if !ok {
 		p.apart(apartSite)
+		return nil
+	}
+	p.visits.Add(h, r.Offset, p.received, p.inc)
+	if h.Kind == hit.Engagement {
+		p.apart(apartNoHit)
 		return nil
 	}
 	p.inc.add(h)
@@ -163,6 +175,9 @@ func (p *Partition) apart(reason string) { p.t.Metrics.setApart.WithLabelValues(
 // Due implements feed.Worker.
 func (p *Partition) Due() time.Time {
 	if p.next == p.from {
+		if p.unsaved {
+			return p.savedAt.Add(saveEvery)
+		}
 		return time.Time{}
 	}
 	due := p.firstAt.Add(firstWait)
@@ -173,9 +188,9 @@ func (p *Partition) Due() time.Time {
 }
 
 // Flush implements feed.Worker. A range without anything to count is published too, as one record, so that readers know it is done.
-func (p *Partition) Flush(context.Context, time.Time) ([]*kgo.Record, error) {
+func (p *Partition) Flush(_ context.Context, now time.Time) ([]*kgo.Record, error) {
 	if p.next == p.from {
-		return nil, nil
+		return nil, p.save(now)
 	}
 	flush := delta.Flush{Partition: p.partition, From: p.from, To: p.next, At: p.at, ReceivedMs: p.received, Count: max(1, len(p.inc.minutes))}
 	records := make([]*kgo.Record, 0, flush.Count)
@@ -203,9 +218,24 @@ func (p *Partition) Flushed(records []*kgo.Record, now time.Time) error {
 	p.at += int64(len(records))
 	p.from, p.flushedAt, p.counted, p.late = p.next, now, 0, 0
 	p.inc.reset()
-	if err := p.t.Store.Save(p.partition, p.dedup.takeChange(p.from, p.received)); err != nil {
-		return fmt.Errorf("save what is known of identities: %w", err)
+	p.unsaved = true
+	if p.visits.Changed() > saveAtOnce && now.Sub(p.savedAt) < saveEvery {
+		return nil
 	}
+	return p.save(now)
+}
+
+// save keeps what is known on this node. Everything that was taken has to be published.
+func (p *Partition) save(now time.Time) error {
+	if !p.unsaved {
+		return nil
+	}
+	change := p.dedup.takeChange(p.from, p.received)
+	change.Visits = p.visits.TakeChange()
+	if err := p.t.Store.Save(p.partition, change); err != nil {
+		return fmt.Errorf("save what is known of identities and visits: %w", err)
+	}
+	p.unsaved, p.savedAt = false, now
 	return nil
 }
 

@@ -15,10 +15,19 @@ import (
 	"github.com/weir-analytics/weir/ingest/hit"
 	"github.com/weir-analytics/weir/rollup/delta"
 	"github.com/weir-analytics/weir/rollup/feed"
+	"github.com/weir-analytics/weir/rollup/visit"
 )
 
 func newTestPartition(sites int) *Partition {
-	return &Partition{t: newTestTally(sites), partition: 3, dedup: newDedup([16]byte{}, Saved{}), inc: newIncrements()}
+	return &Partition{t: newTestTally(sites), partition: 3, dedup: newDedup([16]byte{}, Saved{}), inc: newIncrements(), visits: noVisits()}
+}
+
+func noVisits() *visit.Visits {
+	visits, err := visit.New(nil)
+	if err != nil {
+		panic(err)
+	}
+	return visits
 }
 
 func recordOf(offset int64, h hit.Hit) *kgo.Record {
@@ -204,7 +213,7 @@ func TestAVisitorOfManyPagesIsCountedOnceInEach(t *testing.T) {
 	for _, d := range flush(t, p, time.Now()) {
 		for _, c := range d.Cells {
 			for _, r := range c.Rows {
-				if len(r.Visitors) != 1 {
+				if ofVisits := c.Report == "entry" || c.Report == "exit"; len(r.Visitors) != 1 && !ofVisits {
 					t.Fatalf("%s %q: %d visitors, want 1", c.Report, r.Key, len(r.Visitors))
 				}
 			}
@@ -216,7 +225,7 @@ func TestAVisitorOfManyPagesIsCountedOnceInEach(t *testing.T) {
 }
 
 func TestOutputDependsOnInputAlone(t *testing.T) {
-	records := liveHits(50, 5000)
+	records := liveHits(50, 1000)
 	for i := range records {
 		records[i].Offset = int64(i)
 	}

@@ -55,7 +55,7 @@ func (p *person) parse(data []byte) error {
 		return fmt.Errorf("%w: %d visits and %d pages, at most %d and %d are kept", ErrDamaged, visits, pages, maxVisits, maxPages)
 	}
 	for range visits {
-		v := Visit{FirstMs: r.varint(), LastMs: r.varint(), exitMs: r.varint(), Pageviews: int64(r.uvarint()), Actions: int64(r.uvarint())}
+		v := Visit{Site: p.site, FirstMs: r.varint(), LastMs: r.varint(), exitMs: r.varint(), Pageviews: int64(r.uvarint()), Actions: int64(r.uvarint())}
 		v.Entry, v.Exit = append([]byte{}, r.bytes()...), string(r.bytes())
 		p.visits = append(p.visits, v)
 	}

@@ -26,6 +26,7 @@ const (
 
 // Visit is one visit. It is valid until the call that was given it returns.
 type Visit struct {
+	Site      uint32
 	FirstMs   int64 // time of the first hit, Unix milliseconds
 	LastMs    int64 // of the last hit or engagement
 	Pageviews int64

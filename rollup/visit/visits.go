@@ -58,7 +58,7 @@ func (s *Visits) begin(p *person, h *hit.Hit, t Teller) {
 	if len(p.visits) == maxVisits {
 		p.visits = slices.Delete(p.visits, 0, 1)
 	}
-	p.visits = append(p.visits, Visit{FirstMs: h.TimeMs, LastMs: h.TimeMs})
+	p.visits = append(p.visits, Visit{Site: h.SiteID, FirstMs: h.TimeMs, LastMs: h.TimeMs})
 	v := &p.visits[len(p.visits)-1]
 	v.take(h, s)
 	tell(v, v.Counts(), t)

@@ -52,6 +52,7 @@ type row struct {
 	Bots      int64      `json:"bots"`
 	Events    int64      `json:"events"`
 	Clicks    int64      `json:"clicks"`
+	measures
 }
 
 // Counts answers GET /sites/{site}/counts.
@@ -171,6 +172,7 @@ func SiteOf(r *http.Request, sites Sites) (state.Site, error) {
 func makeRow(r Row, series bool, loc *time.Location) row {
 	out := row{Key: r.Key, Start: inZone(r.Start, loc), Visitors: r.Visitors, Pageviews: r.Pageviews, Hits: r.Hits, Humans: r.Humans,
 		Bots: r.Bots, Events: r.Events, Clicks: r.Clicks}
+	out.measures = measuresOf(r)
 	if series && out.Start != nil {
 		out.Key = out.Start.Format(time.RFC3339)
 	}

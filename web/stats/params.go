@@ -20,7 +20,7 @@ const (
 	maxLinkBytes = 1024      // as long as ingest keeps them
 )
 
-var dimensions = []string{"country", "browser", "os", "device", "page", "referrer", "link"}
+var dimensions = []string{"country", "browser", "os", "device", "page", "entry", "exit", "referrer", "link"}
 
 // params are the parameters of a question about counts. A zero From or To was left out.
 type params struct {

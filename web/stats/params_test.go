@@ -71,7 +71,7 @@ func show(t time.Time) string {
 
 func TestWrongParametersAreNamed(t *testing.T) {
 	cases := []struct{ query, field, says string }{
-		{"by=colour", "by", "country, browser, os, device, page, referrer, link"},
+		{"by=colour", "by", "country, browser, os, device, page, entry, exit, referrer, link"},
 		{"every=weekly", "every", "minute, hour, day, month"},
 		{"from=yesterday", "from", "2026-03-01"},
 		{"from=2026-02-30", "from", "2026-03-01"},

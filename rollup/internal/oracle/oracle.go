@@ -12,10 +12,12 @@ import (
 
 // Oracle holds hits in the order they were logged, by partition.
 type Oracle struct {
-	hits map[uint32][]hit.Hit // by site
-	n    int
-	seen map[string]bool
-	high map[string]uint64
+	hits  map[uint32][]hit.Hit // by site
+	told  map[uint32][]told    // what visits and engagements add, by site
+	parts map[int32]*part      // what is known of visitors
+	n     int
+	seen  map[string]bool
+	high  map[string]uint64
 	// Zones of the sites.
 	Zones map[uint32]string
 
@@ -40,7 +42,7 @@ func (o *Oracle) start(z *zone.Zone, unit zone.Unit, minute int64) int64 {
 
 // New returns an empty oracle.
 func New(zones map[uint32]string) *Oracle {
-	return &Oracle{hits: map[uint32][]hit.Hit{}, starts: map[startKey]int64{}, seen: map[string]bool{}, high: map[string]uint64{}, Zones: zones}
+	return &Oracle{hits: map[uint32][]hit.Hit{}, told: map[uint32][]told{}, parts: map[int32]*part{}, starts: map[startKey]int64{}, seen: map[string]bool{}, high: map[string]uint64{}, Zones: zones}
 }
 
 // Add logs a hit in a partition. It returns whether the hit counts.
@@ -59,7 +61,12 @@ func (o *Oracle) Add(partition int32, h hit.Hit) bool {
 		}
 		o.high[key] = h.ID.Seq
 	}
-	if _, ok := o.Zones[h.SiteID]; !ok || h.Kind == hit.Engagement || h.TimeMs > h.ReceivedMs+300_000 || h.TimeMs < 631152000000 {
+	o.receive(partition, h.ReceivedMs)
+	if _, ok := o.Zones[h.SiteID]; !ok || h.TimeMs > h.ReceivedMs+300_000 || h.TimeMs < 631152000000 {
+		return false
+	}
+	o.visit(partition, h)
+	if h.Kind == hit.Engagement {
 		return false
 	}
 	o.hits[h.SiteID] = append(o.hits[h.SiteID], h)
@@ -72,7 +79,8 @@ func (o *Oracle) Len() int { return o.n }
 
 // Counts is what is counted of a row.
 type Counts struct {
-	Hits, Humans, Bots, Visitors, Pageviews, Events, Clicks int64
+	Hits, Humans, Bots, Visitors, Pageviews, Events, Clicks        int64
+	Visits, Bounces, DurationMs, EngagedMs, ScrollSum, ScrollViews int64
 }
 
 // Cell names a row of an answer: start of the window (seconds since 1970, 0 for the whole range) and key.
@@ -143,6 +151,7 @@ func (o *Oracle) Count(q Question) map[Cell]Counts {
 		}
 		rows[cell] = c
 	}
+	o.addTold(q, z, rows)
 	for cell, c := range rows {
 		c.Visitors = int64(len(people[cell]))
 		rows[cell] = c
@@ -178,16 +187,21 @@ func keyOf(by string, h *hit.Hit) (string, bool) {
 		return key, !h.Bot
 	case "link":
 		return h.Link, h.Link != ""
+	case "entry", "exit":
+		return "", false
 	default:
 		panic("no report " + by)
 	}
 }
 
-// Bounds returns the first and the last minute with a hit of a site.
+// Bounds returns the first and the last minute with a hit or an engagement of a site.
 func (o *Oracle) Bounds(site uint32) (first, last int64, ok bool) {
 	var minutes []int64
 	for i := range o.hits[site] {
 		minutes = append(minutes, floorDiv(o.hits[site][i].TimeMs, 60_000)*60)
+	}
+	for i := range o.told[site] {
+		minutes = append(minutes, o.told[site][i].minute*60)
 	}
 	if len(minutes) == 0 {
 		return 0, 0, false

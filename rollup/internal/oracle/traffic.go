@@ -48,11 +48,19 @@ func (t *Traffic) Next(n int) (int32, hit.Hit) {
 	if r.IntN(50) == 0 {
 		h.Visitor = 0
 	}
+	if r.IntN(3) == 0 && h.Visitor != 0 {
+		h.VisitorNext = h.Visitor ^ 1<<63 // around a change of salts: some later hits have this one alone
+	} else if r.IntN(4) == 0 && h.Visitor != 0 {
+		h.Visitor ^= 1 << 63
+	}
 	if h.Kind == hit.Click {
 		h.Link = fmt.Sprintf("l%d", r.IntN(4))
 	}
-	if r.IntN(100) == 0 {
-		h.Kind = hit.Engagement
+	switch r.IntN(20) {
+	case 0:
+		h.Kind, h.EngagedMs, h.ScrollPercent = hit.Engagement, r.Int64N(90_000), r.IntN(101)
+	case 1:
+		h.NonInteractive = true
 	}
 	if r.IntN(200) == 0 {
 		h.TimeMs = r.Int64N(1000)
@@ -69,6 +77,9 @@ func (t *Traffic) Next(n int) (int32, hit.Hit) {
 	return partitionOf(&h, n), h
 }
 
-func partitionOf(h *hit.Hit, n int) int32 { return int32((h.Visitor ^ h.Visitor>>32) % uint64(n)) }
+func partitionOf(h *hit.Hit, n int) int32 {
+	v := h.Visitor &^ (1 << 63) // both ids of a visitor go to one partition
+	return int32((v ^ v>>32) % uint64(n))
+}
 
 func pick(r *rand.Rand, values ...string) string { return values[r.IntN(len(values))] }
