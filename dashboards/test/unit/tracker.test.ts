@@ -99,6 +99,20 @@ describe('moving within a page', () => {
     expect(sent[1]!.body.r).toBe('https://example.com/a');
     expect(new Set(sent.map((hit) => hit.body.id)).size).toBe(3);
   });
+  it('is no page view where only the place within the page changes, or the same address is set again', () => {
+    const { win, sent, location, fire } = open();
+    for (let click = 0; click < 3; click++) {
+      location.href = 'https://example.com/a#sec-2';
+      fire('popstate');
+    }
+    win.history.replaceState({}, '', 'https://example.com/a#sec-2');
+    win.history.replaceState({}, '', 'https://example.com/a');
+    expect(sent).toHaveLength(1);
+    const routed = open({ data: { site: 'example.com', hash: '' } });
+    routed.win.history.pushState({}, '', '#/cart');
+    routed.win.history.replaceState({}, '', '#/cart');
+    expect(routed.sent).toHaveLength(2);
+  });
   it('counts fragments only when told to', () => {
     const { win, sent } = open({ data: { site: 'example.com', hash: '' } });
     win.history.pushState({}, '', '#/cart');
