@@ -56,6 +56,33 @@ func TestVisitsArePrintedWhereThereAreAny(t *testing.T) {
 	}
 }
 
+func TestWhatIsComparedIsPrintedBelow(t *testing.T) {
+	const doc = `{"site":"shop.example","timezone":"UTC","from":"2025-10-26T00:00:00Z","to":"2025-10-27T00:00:00Z","by":"","every":"","rows":[
+	{"visitors":30,"pageviews":50,"hits":50,"visits":40}],
+	"compare":{"with":"previous","from":"2025-10-25T00:00:00Z","to":"2025-10-26T00:00:00Z","visitors_are":"exact","rows":[{"visitors":20,"pageviews":100,"hits":100,"visits":40}]}}`
+	const want = `SITE          VISITORS  PAGEVIEWS  HITS  VISITS
+shop.example        30         50    50      40
+
+2025-10-26 00:00 to 2025-10-27 00:00 (UTC)
+
+Compared with (visitors +50%, visits +0%, page views -50%):
+
+SITE          VISITORS  PAGEVIEWS  HITS  VISITS
+shop.example        20        100   100      40
+
+2025-10-25 00:00 to 2025-10-26 00:00 (UTC)
+`
+	var counts countsDoc
+	if err := json.Unmarshal([]byte(doc), &counts); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	counts.print(&out)
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
 func TestStrangersCannotMoveTheCursor(t *testing.T) {
 	for in, want := range map[string]string{
 		"/a\x1b[2Jb":      `/a\x1b[2Jb`,

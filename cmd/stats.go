@@ -25,6 +25,7 @@ type countsDoc struct {
 	VisitorsAre string     `json:"visitors_are"`
 	Truncated   bool       `json:"truncated"`
 	Rows        []countRow `json:"rows"`
+	Compare     *countsDoc `json:"compare"`
 }
 
 type countRow struct {
@@ -47,12 +48,16 @@ type countRow struct {
 }
 
 var (
-	reports = []string{"country", "browser", "page", "entry", "exit", "referrer", "os", "device", "link"}
-	buckets = []string{"minute", "hour", "day", "month"}
+	reports     = []string{"country", "browser", "page", "entry", "exit", "referrer", "os", "device", "link"}
+	buckets     = []string{"minute", "hour", "day", "week", "month", "year"}
+	periods     = []string{"today", "yesterday", "week", "last_week", "month", "last_month", "year", "last_year"}
+	comparisons = []string{"previous", "year"}
+	weekdays    = []string{"monday", "sunday"}
 )
 
 type statsFlags struct {
 	by, every, from, to, last, link string
+	period, compare, weekStarts     string
 	limit                           int
 	zero, asJSON                    bool
 }
@@ -62,6 +67,7 @@ func statsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "stats SITE", Short: "Print the counts of a site", Args: exactly(1),
 		Example: `  weir stats shop.example.com --by country --last 31d
+  weir stats shop.example.com --period today --compare previous
   weir stats shop.example.com --every hour --from 2025-10-26 --to 2025-10-26 --json`,
 	}
 	r := reachFlags(c)
@@ -96,6 +102,12 @@ func statsCommand() *cobra.Command {
 	c.Flags().StringVar(&f.from, "from", "", "begin of the range: a day such as 2025-10-26 in the site's zone, or an instant such as 2025-10-26T09:00:00Z (default: the first hit)")
 	c.Flags().StringVar(&f.to, "to", "", "end of the range: a day, included, or an instant, excluded (default: now)")
 	c.Flags().StringVar(&f.last, "last", "", "instead of a range: the last 120m, 48h, 31d or 12mo")
+	c.Flags().StringVar(&f.period, "period", "", "instead of a range, one of the site's calendar: "+strings.Join(periods, ", "))
+	c.Flags().StringVar(&f.compare, "compare", "", "print beside it the range before (previous), or the same dates a year before (year)")
+	c.Flags().StringVar(&f.weekStarts, "week-starts", "", "monday (default) or sunday: where weeks begin, of --period and --every")
+	completeWords(c, "period", periods...)
+	completeWords(c, "compare", comparisons...)
+	completeWords(c, "week-starts", weekdays...)
 	c.Flags().StringVar(&f.link, "link", "", "only the short link of this id")
 	c.Flags().IntVar(&f.limit, "limit", 0, "print at most so many rows, 1 to 100000 (default: 1000 with --by, else all)")
 	c.Flags().BoolVar(&f.zero, "zero", false, "with --every: print buckets without hits too")
@@ -108,13 +120,19 @@ func (f statsFlags) query() (url.Values, error) {
 	if f.by != "" && !slices.Contains(reports, f.by) {
 		return nil, usagef("--by: %q is none of %s", f.by, strings.Join(reports, ", "))
 	}
-	if f.every != "" && !slices.Contains(buckets, f.every) {
-		return nil, usagef("--every: %q is none of %s", f.every, strings.Join(buckets, ", "))
+	for _, one := range []struct {
+		flag, value string
+		words       []string
+	}{{"every", f.every, buckets}, {"period", f.period, periods}, {"compare", f.compare, comparisons}, {"week-starts", f.weekStarts, weekdays}} {
+		if one.value != "" && !slices.Contains(one.words, one.value) {
+			return nil, usagef("--%s: %q is none of %s", one.flag, one.value, strings.Join(one.words, ", "))
+		}
 	}
 	if f.limit < 0 || f.limit > 100000 {
 		return nil, usagef("--limit: %d, 1 to 100000 are allowed", f.limit)
 	}
-	for key, value := range map[string]string{"by": f.by, "every": f.every, "from": f.from, "to": f.to, "last": f.last, "link": f.link} {
+	for key, value := range map[string]string{"by": f.by, "every": f.every, "from": f.from, "to": f.to, "last": f.last, "link": f.link,
+		"period": f.period, "compare": f.compare, "week_starts": f.weekStarts} {
 		if value != "" {
 			q.Set(key, value)
 		}
@@ -170,6 +188,33 @@ func (d countsDoc) print(w io.Writer) {
 	t.print(w)
 	fmt.Fprintln(w)
 	fmt.Fprintln(w, d.footer())
+	if d.Compare == nil {
+		return
+	}
+	other := *d.Compare
+	other.Site, other.Timezone, other.By, other.Every = d.Site, d.Timezone, d.By, d.Every
+	fmt.Fprintf(w, "\nCompared with%s:\n\n", d.change(&other))
+	other.print(w)
+}
+
+// change says how the totals differ from those that they are compared with.
+func (d countsDoc) change(other *countsDoc) string {
+	if d.By != "" || d.Every != "" || len(d.Rows) != 1 || len(other.Rows) != 1 {
+		return ""
+	}
+	var parts []string
+	for _, one := range []struct {
+		name     string
+		now, was int64
+	}{{"visitors", d.Rows[0].Visitors, other.Rows[0].Visitors}, {"visits", d.Rows[0].Visits, other.Rows[0].Visits}, {"page views", d.Rows[0].Pageviews, other.Rows[0].Pageviews}} {
+		if one.was > 0 {
+			parts = append(parts, fmt.Sprintf("%s %+.0f%%", one.name, 100*float64(one.now-one.was)/float64(one.was)))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 // mean writes an average, empty where there is none.
@@ -225,9 +270,11 @@ func (d countsDoc) keyCells(row countRow) []string {
 // bucket writes the begin of a bucket as short as it is unambiguous. Hours keep their offset: one night a year has the same hour twice.
 func (d countsDoc) bucket(start time.Time) string {
 	switch d.Every {
+	case "year":
+		return start.Format("2006")
 	case "month":
 		return start.Format("2006-01")
-	case "day":
+	case "day", "week", "week_from_sunday":
 		return start.Format(time.DateOnly)
 	}
 	return start.Format("2006-01-02 15:04 -07:00")

@@ -183,7 +183,7 @@ func (b *bench) check(rng *rand.Rand) {
 		}
 		for _, by := range reports {
 			b.compare(oracle.Question{Site: site, By: by})
-			for _, every := range []zone.Unit{zone.Minute, zone.Hour, zone.Day, zone.Month} {
+			for _, every := range []zone.Unit{zone.Minute, zone.Hour, zone.Day, zone.Month, zone.Week, zone.Sunday, zone.Year} {
 				b.compare(oracle.Question{Site: site, By: by, Every: every})
 			}
 			from := first + rng.Int64N(last-first+1)/60*60

@@ -19,7 +19,7 @@ type Query struct {
 	Site  state.SiteID
 	Link  string    // one short link; empty: the whole site
 	By    string    // report whose rows are wanted; empty: one row for everything
-	Every string    // minute, hour, day or month: one set of rows for each window; empty: one for the whole range
+	Every string    // a word of zone.ParseUnit: one set of rows for each window; empty: one for the whole range
 	From  time.Time // included; rounded down to a minute. Zero: the first hit
 	To    time.Time // not included; rounded up to a minute. Zero: after the last hit
 	Limit int       // of rows; 0: all

@@ -270,3 +270,22 @@ func TestRefusedHits(t *testing.T) {
 		t.Errorf("by a report: %d %s", w.Code, w.Body)
 	}
 }
+
+func TestARangeIsComparedWithAnother(t *testing.T) {
+	n := newNode(t)
+	by := callers(t, n)
+	n.rollup.rows = []stats.Row{{Key: "DE", Visitors: 120, Hits: 350}, {Key: "FR", Visitors: 4, Hits: 9}}
+	w := n.do("GET", "/api/v1/sites/example.com/counts?by=country&from=2026-03-01&to=2026-03-31&compare=previous&limit=1", "", by["viewer"])
+	want := `"compare":{"with":"previous","from":"2026-02-01T00:00:00+01:00","to":"2026-03-01T00:00:00+01:00","visitors_are":"union","rows":[{"key":"DE","visitors":120,`
+	if w.Code != 200 || !strings.Contains(w.Body.String(), want) || strings.Contains(w.Body.String(), "FR") {
+		t.Errorf("got  %d %s\nwant %s", w.Code, w.Body, want)
+	}
+	if q := n.rollup.asked; q.By != "country" || q.Limit != 0 || !q.From.Equal(at("2026-02-01T00:00:00+01:00")) || !q.To.Equal(at("2026-03-01T00:00:00+01:00")) {
+		t.Errorf("asked %+v", q)
+	}
+	for _, wrong := range []string{"compare=previous", "compare=week&last=2d", "compare=year&last=2d&by=country&every=day", "period=today&last=2d", "period=tomorrow", "week_starts=friday"} {
+		if w := n.do("GET", "/api/v1/sites/example.com/counts?"+wrong, "", by["viewer"]); w.Code != 400 {
+			t.Errorf("%s: %d %s", wrong, w.Code, w.Body)
+		}
+	}
+}

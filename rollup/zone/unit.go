@@ -10,33 +10,30 @@ const (
 	Minute Unit = 1
 	Hour   Unit = 2
 	Day    Unit = 3
-	Month  Unit = 4 // never stored, always a sum of days
+	Month  Unit = 4 // this and what follows are never stored, always sums of days
+	Week   Unit = 5 // from Monday, as ISO 8601 has it
+	Sunday Unit = 6 // a week from Sunday
+	Year   Unit = 7
 )
+
+var names = [...]string{Minute: "minute", Hour: "hour", Day: "day", Month: "month", Week: "week", Sunday: "week_from_sunday", Year: "year"}
 
 // String returns the word for the unit as used in topics, queries and cells.
 func (u Unit) String() string {
-	switch u {
-	case Minute:
-		return "minute"
-	case Hour:
-		return "hour"
-	case Day:
-		return "day"
-	case Month:
-		return "month"
-	default:
+	if u < Minute || u > Year {
 		return fmt.Sprintf("unit(%d)", uint8(u))
 	}
+	return names[u]
 }
 
 // ParseUnit reads the word for a unit.
 func ParseUnit(s string) (Unit, error) {
-	for u := Minute; u <= Month; u++ {
+	for u := Minute; u <= Year; u++ {
 		if s == u.String() {
 			return u, nil
 		}
 	}
-	return 0, fmt.Errorf("%q is no unit of time: want minute, hour, day or month", s)
+	return 0, fmt.Errorf("%q is no unit of time: want minute, hour, day, week, week_from_sunday, month or year", s)
 }
 
 // Window is one window: it holds the moments from Start up to, and without, End.

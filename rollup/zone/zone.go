@@ -127,6 +127,12 @@ func (z *Zone) Index(unit Unit, unix int64) int64 {
 		return z.dayIndex(unix)
 	case Month:
 		return monthOf(z.dayIndex(unix))
+	case Week:
+		return floorDiv(z.dayIndex(unix)-firstMonday, 7)
+	case Sunday:
+		return floorDiv(z.dayIndex(unix)-firstSunday, 7)
+	case Year:
+		return floorDiv(monthOf(z.dayIndex(unix)), 12)
 	default:
 		panic("BUG: no such unit of time")
 	}
@@ -146,6 +152,12 @@ func (z *Zone) Window(unit Unit, unix int64) Window {
 		w.Start, w.End = z.dayStart(index), z.dayStart(index+1)
 	case Month:
 		w.Start, w.End = z.dayStart(firstDay(index)), z.dayStart(firstDay(index+1))
+	case Week:
+		w.Start, w.End = z.dayStart(index*7+firstMonday), z.dayStart(index*7+firstMonday+7)
+	case Sunday:
+		w.Start, w.End = z.dayStart(index*7+firstSunday), z.dayStart(index*7+firstSunday+7)
+	case Year:
+		w.Start, w.End = z.dayStart(firstDay(index*12)), z.dayStart(firstDay(index*12+12))
 	}
 	p, _ := z.at(w.Start)
 	w.Offset = int(p.offset)
@@ -184,6 +196,12 @@ func (z *Zone) dayStart(day int64) int64 {
 	n := sort.Search(72*3600, func(i int) bool { return z.dayIndex(from+int64(i)) >= day })
 	return from + int64(n)
 }
+
+// Days since 1970 of the first Monday and the first Sunday; 1 January was a Thursday.
+const (
+	firstMonday = 4
+	firstSunday = 3
+)
 
 // monthOf returns the number of the month that a day lies in: months since January of the year 0.
 func monthOf(day int64) int64 {

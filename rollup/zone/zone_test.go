@@ -158,6 +158,22 @@ func TestMonths(t *testing.T) {
 	}
 }
 
+func TestWeeksAndYears(t *testing.T) { // B051
+	for _, tc := range []struct{ zone, at, week, sunday, year string }{
+		{"Europe/Berlin", "2025-10-26T23:30:00+01:00", "2025-10-20T00:00:00+02:00", "2025-10-26T00:00:00+02:00", "2025-01-01T00:00:00+01:00"}, // a Sunday
+		{"Europe/Berlin", "2025-10-27T00:30:00+01:00", "2025-10-27T00:00:00+01:00", "2025-10-26T00:00:00+02:00", "2025-01-01T00:00:00+01:00"}, // Monday
+		{"Asia/Kathmandu", "2026-01-01T00:00:00+05:45", "2025-12-29T00:00:00+05:45", "2025-12-28T00:00:00+05:45", "2026-01-01T00:00:00+05:45"},
+		{"UTC", "1969-12-28T12:00:00Z", "1969-12-22T00:00:00Z", "1969-12-28T00:00:00Z", "1969-01-01T00:00:00Z"},
+	} {
+		z, at := load(t, tc.zone), unix(t, tc.at)
+		for unit, want := range map[Unit]string{Week: tc.week, Sunday: tc.sunday, Year: tc.year} {
+			if got := string(z.Window(unit, at).AppendStart(nil)); got != want {
+				t.Errorf("%s: %v begins %s, want %s", tc.at, unit, got, want)
+			}
+		}
+	}
+}
+
 func TestDateThatAZoneSkipped(t *testing.T) {
 	z := load(t, "Pacific/Apia")
 	if a, b := z.Date(2011, 12, 30), z.Date(2011, 12, 31); a != b || a != unix(t, "2011-12-30T10:00:00Z") {
@@ -183,7 +199,7 @@ var odd = []string{"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "
 func TestWindowsTileTime(t *testing.T) {
 	for _, name := range odd {
 		z := load(t, name)
-		for _, unit := range []Unit{Minute, Hour, Day, Month} {
+		for _, unit := range []Unit{Minute, Hour, Day, Month, Week, Sunday, Year} {
 			at := unix(t, "2009-12-31T00:00:00Z")
 			if unit == Minute {
 				at = unix(t, "2025-10-25T00:00:00Z")
@@ -252,7 +268,7 @@ func TestAgainstTheWallClock(t *testing.T) {
 }
 
 func TestUnits(t *testing.T) {
-	for u := Minute; u <= Month; u++ {
+	for u := Minute; u <= Year; u++ {
 		if got, err := ParseUnit(u.String()); err != nil || got != u {
 			t.Errorf("ParseUnit(%q) = %v, %v", u, got, err)
 		}

@@ -40,6 +40,16 @@ type document struct {
 	VisitorsAre string     `json:"visitors_are"`
 	Truncated   bool       `json:"truncated"`
 	Rows        []row      `json:"rows"`
+	Compare     *compared  `json:"compare,omitempty"`
+}
+
+// compared is the answer about the range that is compared with.
+type compared struct {
+	With        string     `json:"with"`
+	From        *time.Time `json:"from"`
+	To          *time.Time `json:"to"`
+	VisitorsAre string     `json:"visitors_are"`
+	Rows        []row      `json:"rows"`
 }
 
 type row struct {
@@ -119,7 +129,35 @@ func (s *Stats) count(ctx context.Context, site state.Site, query url.Values) (d
 	if answer.VisitorsAre != "" {
 		doc.VisitorsAre = answer.VisitorsAre
 	}
-	return doc, nil
+	if p.compare != "" {
+		doc.Compare, err = s.compare(ctx, site, p, cal, doc.Rows)
+	}
+	return doc, err
+}
+
+// compare asks about the range that is compared with. Of a breakdown only the rows that are shown are wanted.
+func (s *Stats) compare(ctx context.Context, site state.Site, p params, cal calendar, shown []row) (*compared, error) {
+	loc := cal.zone.Location()
+	from, to := p.compared(cal, s.now())
+	answer, err := s.rollup.Query(ctx, Query{Site: site.ID, Link: p.link, By: p.by, Every: p.everyName(), From: from, To: to})
+	if err != nil {
+		return nil, err
+	}
+	rows := answer.Rows
+	if p.zero {
+		rows = fillZeros(rows, cal, p.every, from, to)
+	}
+	wanted := make(map[string]bool, len(shown))
+	for i := range shown {
+		wanted[shown[i].Key] = true
+	}
+	c := &compared{With: p.compare, From: inZone(from, loc), To: inZone(to, loc), VisitorsAre: answer.VisitorsAre, Rows: []row{}}
+	for _, one := range rows {
+		if p.by == "" || wanted[one.Key] {
+			c.Rows = append(c.Rows, makeRow(one, p.by == "", loc))
+		}
+	}
+	return c, nil
 }
 
 // resolveRange fills in the ends that were left out, on edges of buckets: from the first hit, to the end of the bucket being filled.

@@ -31,6 +31,9 @@ type params struct {
 	link  string
 	limit int
 	zero  bool
+
+	sunday  bool   // weeks begin on Sunday
+	compare string // with which range; empty: with none
 }
 
 // everyName returns the word for every, "" for the whole range.
@@ -49,11 +52,14 @@ func parseParams(query url.Values, cal calendar, now time.Time) (params, error) 
 		name  string
 		parse func(value string) error
 	}{
+		{"week_starts", func(v string) error { return p.parseWeekStarts(v) }},
 		{"by", func(v string) error { return p.parseBy(v) }},
 		{"every", func(v string) error { return p.parseEvery(v) }},
 		{"from", func(v string) (err error) { p.from, err = parseTime("from", v, cal, 0); return err }},
 		{"to", func(v string) (err error) { p.to, err = parseTime("to", v, cal, 1); return err }},
 		{"last", func(v string) error { return p.parseLast(v, cal, now) }},
+		{"period", func(v string) error { return p.parsePeriod(v, cal, now) }},
+		{"compare", func(v string) error { return p.parseCompare(v) }},
 		{"link", func(v string) error { return p.parseLink(v) }},
 		{"limit", func(v string) error { return p.parseLimit(v) }},
 		{"zero", func(v string) error { return p.parseZero(v) }},
@@ -85,13 +91,19 @@ func (p *params) check(query url.Values) error {
 	switch {
 	case query.Get("last") != "" && (query.Get("from") != "" || query.Get("to") != ""):
 		return reply.Invalid("last", "last does not go together with from and to")
+	case query.Get("period") != "" && (query.Get("from") != "" || query.Get("to") != "" || query.Get("last") != ""):
+		return reply.Invalid("period", "period does not go together with last, from and to")
+	case p.compare != "" && p.from.IsZero():
+		return reply.Invalid("compare", "compare needs a range: give period, last or from")
+	case p.compare != "" && p.by != "" && p.every != 0:
+		return reply.Invalid("compare", "compare goes with by or with every, not with both")
 	case !p.from.IsZero() && !p.to.IsZero() && !p.from.Before(p.to):
 		return reply.Invalid("to", "to (%s) is not after from (%s)", query.Get("to"), query.Get("from"))
 	case p.zero && (p.every == 0 || p.by != ""):
 		return reply.Invalid("zero", "zero=1 needs every and goes without by")
 	case p.by == "link" && p.link != "":
 		return reply.Invalid("link", "link does not go together with by=link")
-	case p.link != "" && p.by == "page":
+	case p.link != "" && (p.by == "page" || p.by == "entry" || p.by == "exit"):
 		return reply.Invalid("by", "a short link has no pages, want by as one of: country, browser, os, device, referrer")
 	}
 	if p.limit == 0 {
@@ -114,9 +126,9 @@ func (p *params) parseBy(value string) error {
 func (p *params) parseEvery(value string) error {
 	unit, err := zone.ParseUnit(value)
 	if err != nil {
-		return reply.Invalid("every", "every is %.80q, want one of: minute, hour, day, month", value)
+		return reply.Invalid("every", "every is %.80q, want one of: minute, hour, day, week, month, year", value)
 	}
-	p.every = unit
+	p.every = p.weekUnit(unit)
 	return nil
 }
 

@@ -41,6 +41,17 @@ func TestTimesOfTheRange(t *testing.T) {
 		{"hours of a half-hour zone", "Asia/Kolkata", "last=1h", "2025-10-26T06:00:00+05:30", "2025-10-26T07:00:00+05:30"},
 		{"days", "Europe/Berlin", "last=2d", "2025-10-25T00:00:00+02:00", "2025-10-27T00:00:00+01:00"},
 		{"months", "Europe/Berlin", "last=12mo", "2024-11-01T00:00:00+01:00", "2025-11-01T00:00:00+01:00"},
+		{"today in the night of 25 hours", "Europe/Berlin", "period=today", "2025-10-26T00:00:00+02:00", "2025-10-27T00:00:00+01:00"},
+		{"today of a zone ahead", "Asia/Kathmandu", "period=today", "2025-10-26T00:00:00+05:45", "2025-10-27T00:00:00+05:45"},
+		{"today of a zone behind", "America/New_York", "period=today", "2025-10-25T00:00:00-04:00", "2025-10-26T00:00:00-04:00"}, // B050
+		{"yesterday of a zone ahead", "Asia/Shanghai", "period=yesterday", "2025-10-25T00:00:00+08:00", "2025-10-26T00:00:00+08:00"}, // B050
+		{"the week of a Sunday", "Europe/Berlin", "period=week", "2025-10-20T00:00:00+02:00", "2025-10-27T00:00:00+01:00"},           // B051
+		{"a week from Sunday", "Europe/Berlin", "period=week&week_starts=sunday", "2025-10-26T00:00:00+02:00", "2025-11-02T00:00:00+01:00"},
+		{"the week before", "Europe/Berlin", "period=last_week", "2025-10-13T00:00:00+02:00", "2025-10-20T00:00:00+02:00"},
+		{"month", "Europe/Berlin", "period=month", "2025-10-01T00:00:00+02:00", "2025-11-01T00:00:00+01:00"},
+		{"the month before", "Europe/Berlin", "period=last_month", "2025-09-01T00:00:00+02:00", "2025-10-01T00:00:00+02:00"},
+		{"year", "Australia/Lord_Howe", "period=year", "2025-01-01T00:00:00+11:00", "2026-01-01T00:00:00+11:00"},
+		{"the year before", "UTC", "period=last_year", "2024-01-01T00:00:00Z", "2025-01-01T00:00:00Z"},
 		{"nothing", "UTC", "", "", ""},
 	}
 	for _, c := range cases {
@@ -62,6 +73,41 @@ func TestTimesOfTheRange(t *testing.T) {
 	}
 }
 
+func TestRangesThatAreComparedWith(t *testing.T) {
+	for _, c := range []struct{ name, zone, query, from, to string }{
+		{"the day before, of 24 hours, as far as it was", "Europe/Berlin", "period=today&compare=previous", "2025-10-25T00:00:00+02:00", "2025-10-25T02:30:15+02:00"},
+		{"a series, whole", "Europe/Berlin", "period=today&compare=previous&every=hour", "2025-10-25T00:00:00+02:00", "2025-10-26T00:00:00+02:00"},
+		{"what is over, whole", "Europe/Berlin", "from=2025-10-25&to=2025-10-25&compare=previous", "2025-10-24T00:00:00+02:00", "2025-10-25T00:00:00+02:00"},
+		{"the day after 25 hours", "Europe/Berlin", "from=2025-10-27&to=2025-10-27&compare=previous", "2025-10-26T00:00:00+02:00", "2025-10-27T00:00:00+01:00"},
+		{"a week", "Europe/Berlin", "from=2025-04-01&to=2025-04-07&compare=previous", "2025-03-25T00:00:00+01:00", "2025-04-01T00:00:00+02:00"},
+		{"a month is compared with a month", "Europe/Berlin", "from=2025-03-01&to=2025-03-31&compare=previous", "2025-02-01T00:00:00+01:00", "2025-03-01T00:00:00+01:00"},
+		{"months", "UTC", "last=3mo&compare=previous&every=month", "2025-05-01T00:00:00Z", "2025-08-01T00:00:00Z"},
+		{"hours over the change, by their number", "Europe/Berlin", "last=48h&compare=previous&every=hour", "2025-10-22T03:00:00+02:00", "2025-10-24T03:00:00+02:00"},
+		{"minutes", "UTC", "last=1m&compare=previous&every=minute", "2025-10-26T00:29:00Z", "2025-10-26T00:30:00Z"},
+		{"last year, by date", "Europe/Berlin", "from=2025-10-24&to=2025-10-25&compare=year", "2024-10-24T00:00:00+02:00", "2024-10-26T00:00:00+02:00"},
+		{"last year of a leap day", "UTC", "from=2024-02-29&to=2024-02-29&compare=year", "2023-02-28T00:00:00Z", "2023-03-01T00:00:00Z"},
+		{"last year of the day before", "UTC", "from=2024-02-28&to=2024-02-28&compare=year", "2023-02-28T00:00:00Z", "2023-03-01T00:00:00Z"},
+		{"a year before", "UTC", "period=last_year&compare=year", "2023-01-01T00:00:00Z", "2024-01-01T00:00:00Z"},
+		{"a half-hour zone", "Asia/Kolkata", "last=1h&compare=previous&every=hour", "2025-10-26T05:00:00+05:30", "2025-10-26T06:00:00+05:30"},
+		{"as far as it was, a year ago", "UTC", "period=month&compare=year", "2024-10-01T00:00:00Z", "2024-10-26T00:30:15Z"},
+	} {
+		query, err := url.ParseQuery(c.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calendar := cal(t, c.zone)
+		p, err := parseParams(query, calendar, now)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		from, to := p.compared(calendar, now)
+		if from, to = from.In(calendar.zone.Location()), to.In(calendar.zone.Location()); show(from) != c.from || show(to) != c.to {
+			t.Errorf("%s: %s to %s, want %s to %s", c.name, show(from), show(to), c.from, c.to)
+		}
+	}
+}
+
 func show(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -72,7 +118,7 @@ func show(t time.Time) string {
 func TestWrongParametersAreNamed(t *testing.T) {
 	cases := []struct{ query, field, says string }{
 		{"by=colour", "by", "country, browser, os, device, page, entry, exit, referrer, link"},
-		{"every=weekly", "every", "minute, hour, day, month"},
+		{"every=weekly", "every", "minute, hour, day, week, month, year"},
 		{"from=yesterday", "from", "2026-03-01"},
 		{"from=2026-02-30", "from", "2026-03-01"},
 		{"to=2026-03-01T09:00", "to", "2026-03-01T09:00:00Z"},
@@ -85,7 +131,7 @@ func TestWrongParametersAreNamed(t *testing.T) {
 		{"limit=0", "limit", "1 to 100000"}, {"limit=ten", "limit", "1 to 100000"}, {"limit=100001", "limit", "1 to 100000"},
 		{"zero=yes&every=day", "zero", "0 or 1"}, {"zero=1", "zero", "needs every"}, {"zero=1&every=day&by=os", "zero", "without by"},
 		{"link=" + strings.Repeat("x", 1025), "link", "1024 bytes"}, {"link=%ff", "link", "UTF-8"}, {"link=a&by=link", "link", "by=link"}, {"link=a&by=page", "by", "no pages"},
-		{"form=2026-03-01", "form", "by, every, from, to, last, link, limit, zero"},
+		{"form=2026-03-01", "form", "by, every, from, to, last, period, compare, link, limit, zero"},
 		{"by=os&by=page", "by", "2 times"},
 	}
 	for _, c := range cases {
