@@ -78,7 +78,9 @@ var paces = map[zone.Unit]pace{
 const (
 	costFactor  = 4                      // a flush that takes long is followed by a pause of this many times its length
 	maxInterval = 10 * time.Second       // whatever it costs
-	quietWait   = 250 * time.Millisecond // without a delta, after which nothing is gained by waiting for more
+	quietWait   = 250 * time.Millisecond // without a delta, after which nothing is gained by waiting for more ...
+	quietBehind = time.Second            // ... or as long as the fold is behind, up to this: what is late comes in bursts
+	rateBehind  = 4                      // a fold that is behind publishes this part of its bytes per second
 
 	historyEvery = 10 * time.Millisecond // between portions of what waits, or as long as the last one took
 )
@@ -330,10 +332,10 @@ func (p *Partition) Due() time.Time {
 	}
 	pc := paces[p.f.Unit]
 	cost := min(max(pc.interval, costFactor*p.took), maxInterval)
-	longest := max(pc.longest, min(p.behind, pc.behind))
-	size := min(time.Duration(p.flushBytes)*time.Second/time.Duration(pc.rate), longest)
+	size := time.Duration(p.flushBytes) * time.Second / time.Duration(pc.rate)
+	size = max(min(size, pc.longest), min(rateBehind*size, p.behind, pc.behind))
 	steady := p.flushedAt.Add(max(cost, size))
-	quiet := later(p.lastAt.Add(quietWait), p.flushedAt.Add(cost))
+	quiet := later(p.lastAt.Add(max(quietWait, min(p.behind, quietBehind))), p.flushedAt.Add(cost))
 	due := later(p.firstAt.Add(pc.first), earlier(steady, quiet))
 	if !p.backlog.empty() {
 		return earlier(due, history)

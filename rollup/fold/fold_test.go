@@ -435,6 +435,12 @@ func TestPaceOfFlushes(t *testing.T) {
 	if got := after(); got != quietWait {
 		t.Errorf("after a flush of 100 MB, when no more comes, the next is due after %v", got)
 	}
+	for behind, want := range map[time.Duration]time.Duration{100 * time.Millisecond: quietWait, 600 * time.Millisecond: 600 * time.Millisecond, time.Hour: time.Second} {
+		r.p.behind = behind
+		if got := after(); got != want {
+			t.Errorf("when no more comes and the fold is %v behind, the next is due after %v, want %v", behind, got, want)
+		}
+	}
 	r.p.lastAt = begin.Add(time.Minute)
 	r.p.behind = -time.Minute // the clock of the node that took the hits in is ahead
 	if got := after(); got != time.Second {
@@ -445,6 +451,10 @@ func TestPaceOfFlushes(t *testing.T) {
 		if got := after(); got != want {
 			t.Errorf("after a flush of 100 MB, while more comes and the fold is %v behind, the next is due after %v, want %v", behind, got, want)
 		}
+	}
+	r.p.behind, r.p.flushBytes = time.Hour, 1<<20
+	if got := after(); got != 4*time.Second {
+		t.Errorf("after a flush of 1 MB, while more comes and the fold is an hour behind, the next is due after %v", got)
 	}
 	r.p.flushBytes = 1 << 10
 	if got := after(); got != 200*time.Millisecond {
