@@ -431,7 +431,7 @@ func TestPaceOfFlushes(t *testing.T) {
 	if got := after(); got != maxInterval {
 		t.Errorf("after a flush of a minute the next is due after %v", got)
 	}
-	r.p.took, r.p.flushBytes = 0, 100<<20
+	r.p.took, r.p.flushBytes, r.p.behind = 0, 100<<20, 0
 	if got := after(); got != quietWait {
 		t.Errorf("after a flush of 100 MB, when no more comes, the next is due after %v", got)
 	}
