@@ -54,9 +54,11 @@ func importCommand() *cobra.Command {
 	var noWait, asJSON, follow bool
 	var stateDir string
 	c := &cobra.Command{
-		Use: "import --site NAME FILE...", Short: "Import access logs of web servers, proxies and clouds",
+		Use: "import --site NAME FILE...", Short: "Import access logs, and exports of other analytics tools",
 		Long: `Import access logs: of Apache, nginx, Caddy, Traefik, HAProxy, Envoy, IIS, Amazon's balancers, S3 and CloudFront, Cloudflare, and what
 writes like them. The format is found line by line. Files may be plain, gzip, bzip2 or zstd; "-" is standard input.
+Exports that hold every hit are imported too: GoatCounter's CSV, Umami's table website_event as CSV, and Google Analytics 4's export to BigQuery
+as newline-delimited JSON; each file of a zip is looked at. Exports of sums by day, such as Plausible's, hold no hits and are refused.
 Each line counts in the minute, hour and day of its own time. Lines that are refused are reported by reason with an example's line number.
 Sending the same file again, or a longer version of it, counts nothing twice: what was imported before is left out, and said.
 
@@ -91,19 +93,24 @@ while it is stopped; it keeps in --state how far it is. If that is lost, the fil
 			return f.run(c, args)
 		}
 		for _, name := range args {
-			line, raw, err := importFile(c.Context(), a, o, name, c.InOrStdin(), c.ErrOrStderr())
+			var understood, refused int64
+			err := importNamed(c.Context(), a, o, name, c.InOrStdin(), c.ErrOrStderr(), func(file imported) error {
+				if asJSON {
+					fmt.Fprintf(c.OutOrStdout(), "%s\n", file.raw)
+				} else {
+					file.line.print(c.OutOrStdout(), file.name)
+				}
+				understood += file.line.Accepted + file.line.Before
+				refused += file.line.Rejected
+				return nil
+			})
 			if err != nil {
-				return fmt.Errorf("import %s: %w", name, err)
-			}
-			if asJSON {
-				fmt.Fprintf(c.OutOrStdout(), "%s\n", raw)
-			} else {
-				line.print(c.OutOrStdout(), name)
+				return err
 			}
 			if o.check && !asJSON {
 				fmt.Fprintln(c.OutOrStdout(), "  nothing was imported: leave --check away to do so")
 			}
-			if line.Accepted+line.Before == 0 && line.Rejected > 0 {
+			if understood == 0 && refused > 0 {
 				return fmt.Errorf("import %s: no line was understood", name)
 			}
 		}
@@ -125,13 +132,18 @@ func importFile(ctx context.Context, a *api, o importOptions, name string, stdin
 	if err != nil {
 		return importLine{}, nil, err
 	}
+	return importStream(ctx, a, o, filepath.Base(name), in, size, progress)
+}
+
+// importStream sends what in holds and closes it. base is its name without folders, size its length in bytes, -1 when that is not known.
+func importStream(ctx context.Context, a *api, o importOptions, base string, in io.ReadCloser, size int64, progress io.Writer) (importLine, []byte, error) {
 	defer in.Close()
 	body := &countingReader{r: bufio.NewReaderSize(in, 256<<10)}
 	header := http.Header{"Content-Type": {"text/plain"}}
 	if magic, _ := body.r.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		header.Set("Content-Encoding", "gzip")
 	}
-	q := o.query(filepath.Base(name))
+	q := o.query(base)
 	if o.wait {
 		q.Set("wait", "1")
 	}

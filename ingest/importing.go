@@ -120,6 +120,8 @@ type importing struct {
 	pace        func(context.Context, map[int32]int64)
 	examples    map[string]int
 	result      ImportResult
+
+	exportAgents map[exportAgent]*agent
 }
 
 func (im *importing) run(ctx context.Context) error {
@@ -209,8 +211,11 @@ func (im *importing) take(ctx context.Context, line []byte, number int64, tooLon
 		return nil
 	}
 	a := noAgent
-	if l.HasAgent {
+	switch {
+	case l.HasAgent:
 		a = im.i.agents.get(l.Agent)
+	case l.Export != nil:
+		a = im.exportedAgent(l.Export)
 	}
 	who := whoOf(&l, a)
 	im.result.Formats[l.Format]++
@@ -295,7 +300,11 @@ func (im *importing) fill(l *importer.Line, h *hit.Hit, who visitor.Who, a *agen
 		}
 	}
 	from := im.referrer(view(l.Referrer))
-	im.describe(h, im.site, who, a, from.set(h, ""))
+	botKind := from.set(h, "")
+	if l.Export != nil {
+		botKind = im.exported(l.Export, h, botKind)
+	}
+	im.describe(h, im.site, who, a, botKind)
 }
 
 // putPatiently queues a hit, and waits while the queue is full.

@@ -26,6 +26,14 @@ func withProp(props map[string]string, key, value string) map[string]string {
 	return props
 }
 
+// Props are properties within the limits; what is too long is cut away as a whole.
+func Props(all map[string]string) (props map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		props = withProp(props, key, all[key])
+	}
+	return props
+}
+
 // flatten adds the members of an object as properties, those of objects within it under "outer.inner". Lists become their JSON text.
 func flatten(props map[string]string, prefix string, object jsonscan.Value, depth int) map[string]string {
 	_, _ = jsonscan.Object(object.Raw, func(key []byte, v jsonscan.Value) error {

@@ -18,6 +18,11 @@ const (
 	BadJSON       Reason = "not valid JSON"
 	NoAccess      Reason = "JSON, but not of a request"
 	NoRequest     Reason = "not about a request"
+	Header        Reason = "header of an export"
+	BadColumn     Reason = "a column is missing or empty"
+	BadQuotes     Reason = "quotes are not closed"
+	NoHit         Reason = "neither a page view nor an event"
+	Totals        Reason = "sums, not hits"
 	InFuture      Reason = "time is in the future"
 	TooEarly      Reason = "time is before 1990"
 )

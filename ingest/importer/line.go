@@ -12,9 +12,10 @@ type Line struct {
 	Status   int    // 0 when the log has none
 	Referrer []byte
 	Agent    []byte
-	HasAgent bool   // the log has a field for the agent, if empty
-	Format   string // name of the format, for reports
-	Local    bool   // TimeMs is a time of day whose zone the log does not tell, taken for UTC
+	HasAgent bool    // the log has a field for the agent, if empty
+	Format   string  // name of the format, for reports
+	Export   *Export // what an export says beside; nil: the line is of a log
+	Local    bool    // TimeMs is a time of day whose zone the log does not tell, taken for UTC
 }
 
 // Parser parses the lines of one log, in order. It keeps buffers, and what the log's header says, so one goroutine uses it. The zero
@@ -26,6 +27,10 @@ type Parser struct {
 	day       string     // of the lines that follow, where they do not say
 
 	fieldsLine string // that said fields
+
+	table  *table // what the first line says of the rows below it; nil when it is no header of an export
+	export Export // of the last line
+	begun  bool   // the first line that is neither blank nor a comment was read
 }
 
 // Parse reads one line without its end. An error is a *Bad.
@@ -35,6 +40,15 @@ func (p *Parser) Parse(line []byte, into *Line) error {
 	line = bytes.TrimRight(line, " \t\r")
 	if len(line) == 0 {
 		return &Bad{Reason: BlankLine}
+	}
+	if p.table != nil {
+		return p.parseRow(line, into)
+	}
+	if !p.begun && line[0] != '#' {
+		p.begun = true
+		if p.table = tableOf(line); p.table != nil {
+			return &Bad{Reason: Header}
+		}
 	}
 	if line[0] == '#' {
 		p.directive(line)
@@ -55,6 +69,10 @@ func (p *Parser) Parse(line []byte, into *Line) error {
 	if ok, err := p.parseEnvoy(line, into); ok {
 		into.Format = "Envoy"
 		return err
+	}
+	if open == 0 && looksGA4(line) {
+		into.Format = "GA4 export"
+		return p.parseGA4(line, into)
 	}
 	if open >= 0 {
 		into.Format = "JSON"
