@@ -427,7 +427,7 @@ export const steps = {
     assert.equal(await hop('1.1.1.1'), 'not believed: further away than the visitor');
     assert.equal(await hop('9.9.9.9'), 'not asked');
     await section.getByText('--client-header Cf-Connecting-Ip').waitFor();
-    await section.getByText(/DB-IP Country Lite, of .* days old/).waitFor();
+    await section.getByText(/built-in .*, of .* days old/).waitFor();
     await section.screenshot({ path: `${out}diagnosis.png` });
     await section.getByLabel('Headers').fill('X-Forwarded-For: unknown');
     await section.getByRole('button', { name: 'Look again' }).click();
