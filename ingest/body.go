@@ -26,6 +26,10 @@ const (
 	smallBody = 64 << 10 // up to this size bodies hold no share: connections bound their number
 )
 
+// largeBodyTime is how long a large body may take to come: 16 MiB at 280 KiB a second. Small ones have the time that the server gives to all, so
+// that who dribbles them holds no connection for long.
+const largeBodyTime = 60 * time.Second
+
 // errBodies is returned when the bodies that are being read take all the memory they may.
 var errBodies = errors.New("too many large bodies at once")
 
@@ -74,6 +78,9 @@ func (i *Ingest) readBody(w http.ResponseWriter, r *http.Request, limit int64) (
 	if err := i.hold(b, size); err != nil {
 		discardBody(w, r)
 		return b, err
+	}
+	if b.held > 0 { // few can at once: see hold
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(largeBodyTime)) // without it, that of the server holds
 	}
 	if unpack == nil {
 		if r.ContentLength > 0 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
@@ -363,6 +364,37 @@ func TestTheWaitForTheCountsIsBounded(t *testing.T) {
 		})
 		if w := f.send("POST", "/api/event?ack=counted", pageview); w.Code != 202 || w.Header().Get("X-Weir-Ack") != "committed" {
 			t.Errorf("%d %v", w.Code, w.Header())
+		}
+		f.stop()
+	})
+}
+
+// deadlines notes what is asked of a connection.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	read []time.Duration
+}
+
+func (d *deadlines) SetReadDeadline(at time.Time) error {
+	d.read = append(d.read, time.Until(at).Round(time.Second))
+	return nil
+}
+
+// A sender that dribbles a body holds a connection: the server's own time goes for small ones, and only the few large ones get more.
+func TestOnlyLargeBodiesGetMoreTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, nil)
+		for _, test := range []struct {
+			name string
+			size int
+			want int
+		}{{"a hit", 1000, 0}, {"the largest small one", smallBody, 0}, {"a batch", smallBody + 1, 1}} {
+			w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+			r := httptest.NewRequest("POST", "/api/event", strings.NewReader(`{"n":"pageview","u":"https://shop.example.com/","x":"`+strings.Repeat("x", test.size-55)+`"}`))
+			f.handler.ServeHTTP(w, r)
+			if w.Code != http.StatusAccepted || len(w.read) != test.want || test.want > 0 && w.read[0] != largeBodyTime {
+				t.Errorf("%s: got %d, deadlines %v", test.name, w.Code, w.read)
+			}
 		}
 		f.stop()
 	})

@@ -24,7 +24,7 @@ import (
 // Limits on time and size. They are guesses with room for slow lines; routes that take longer set their own.
 const (
 	readHeaderTimeout = 10 * time.Second // a client that dribbles its headers is gone after this
-	readTimeout       = 60 * time.Second // for headers and body
+	readTimeout       = 20 * time.Second // for headers and a small body; who reads a large one asks for more
 	writeTimeout      = 90 * time.Second // for the answer, from the end of the headers
 	idleTimeout       = 90 * time.Second // between requests of one connection
 	maxHeaderBytes    = 64 << 10
