@@ -112,7 +112,10 @@ func (d *Diagnosis) advise(addr netip.Addr) {
 	case !addr.IsValid():
 		say("the request came without an address, as through the admin socket: countries are unknown for such hits")
 	}
-	if addr.IsValid() && (isInside(addr) || addr.IsLoopback()) {
+	if hop, named := d.insideHop(); hop > 0 {
+		say("%s is taken for the visitor and is an address inside of your network; it names %s: if it is a proxy of yours too, believe it with --trusted-proxies %s, or with --trusted-hops %d",
+			addr, named, addr, hop)
+	} else if addr.IsValid() && (isInside(addr) || addr.IsLoopback()) {
 		say("%s is an address inside of your network, which has no country: if all visitors come from it, a proxy hides them", addr)
 	}
 	if t := d.Traffic; t.Requests >= suspicious && t.Inside*10 >= t.Requests*9 {
@@ -143,6 +146,20 @@ func (d *Diagnosis) advise(addr netip.Addr) {
 	if d.Hit.Bot {
 		say("the hit is set apart as a bot's, of kind %s", d.Hit.BotKind)
 	}
+}
+
+// insideHop finds a visitor from inside of the network who names somebody else in the header that told him. hop is how many hops have to be
+// trusted for that one to be the visitor, 0 when there is nobody.
+func (d *Diagnosis) insideHop() (hop int, named string) {
+	for i, step := range d.Steps {
+		if step.What != clientip.Visitor || i == 0 || i+1 >= len(d.Steps) || d.Steps[i+1].What != clientip.Beyond || d.Steps[i+1].Header != step.Header {
+			continue
+		}
+		if addr, ok := clientip.Parse(step.Text); ok && isInside(addr) {
+			return i + 1, d.Steps[i+1].Text
+		}
+	}
+	return 0, ""
 }
 
 // adviseCDN says when a header that only a content network sets names somebody else than the one that won.

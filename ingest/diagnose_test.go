@@ -70,6 +70,25 @@ func TestADiagnosisExplainsEachHop(t *testing.T) {
 	}
 }
 
+func TestADiagnosisFindsTheProxyThatIsNotTrusted(t *testing.T) {
+	for _, test := range []struct {
+		name, xff, country string
+		hops               int
+		advice             string
+	}{
+		{"the second proxy", "81.2.69.142, 10.9.9.9", "", 0, "--trusted-proxies 10.9.9.9, or with --trusted-hops 2"},
+		{"the third", "81.2.69.142, 10.9.9.8, 10.9.9.9", "", 2, "--trusted-proxies 10.9.9.8, or with --trusted-hops 3"},
+		{"as it was advised", "81.2.69.142, 10.9.9.9", "GB", 2, ""},
+		{"somebody in the office", "10.9.9.9", "", 0, "which has no country"},
+	} {
+		f := start(t, func(c *Config) { c.TrustedHops = test.hops })
+		d := f.diagnose("127.0.0.1:1", "X-Forwarded-For", test.xff)
+		if d.Hit.Country != test.country || test.advice != "" && !d.advises(test.advice) || test.advice == "" && (d.advises("--trusted") || d.advises("inside")) {
+			t.Errorf("%s: country %q, %q", test.name, d.Hit.Country, d.Advice)
+		}
+	}
+}
+
 func TestADiagnosisTellsOfTrafficThatAllComesFromInside(t *testing.T) {
 	f := start(t, nil)
 	if d := f.diagnose("81.2.69.142:1"); d.Traffic != (Traffic{}) || d.advises("in front") {
