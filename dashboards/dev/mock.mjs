@@ -81,8 +81,9 @@ export function createMock({ fresh = false } = {}) {
   const shown = (of) => ({ id: of.id, name: of.name, timezone: of.timezone, created_at: of.created_at, visitors_now: nowOf(of).visitors_5m, hits_30m: nowOf(of).hits_30m, first_hit: firstHit(of), ...(of.rules ? { rules: of.rules } : {}) });
 
   function counts(of, query) {
-    const last = /^(\d+)(m|h|d|mo)$/.exec(query.get('last') ?? '');
-    if (!last) throw refuse(400, 'invalid', 'the mock wants last', 'last');
+    const periods = { today: '24h', yesterday: '24h', week: '7d', last_week: '7d', month: '31d', last_month: '31d', year: '12mo', last_year: '12mo' };
+    const last = /^(\d+)(m|h|d|mo)$/.exec(periods[query.get('period')] ?? query.get('last') ?? '');
+    if (!last) throw refuse(400, 'invalid', 'the mock wants last or period', 'last');
     const every = { m: 'minute', h: 'hour', d: 'day', mo: 'month' }[last[2]];
     const at = Date.now();
     const starts = buckets(every, Number(last[1]), of.timezone, at);
@@ -101,8 +102,13 @@ export function createMock({ fresh = false } = {}) {
     } else {
       rows = [{ key: '', ...total() }];
     }
+    if (by === 'entry' || by === 'exit') rows = breakdown('page', total(), of);
+    if (of.perHour && by !== 'page') rows = rows.map(visited);
+    if (by === 'entry' || by === 'exit') rows = rows.map((row) => ({ ...row, ...zeros() }));
     const limit = Number(query.get('limit') ?? 1000);
+    const before = query.get('compare') && { with: query.get('compare'), from: rfc3339(starts[0], of.timezone), to: rfc3339(at, of.timezone), visitors_are: 'exact', rows: rows.map((row, i) => ({ ...row, ...scale(numbers(row), 0.7 + 0.1 * (i % 4)) })) };
     return {
+      ...(before ? { compare: before } : {}),
       site: of.name,
       timezone: of.timezone,
       from: rfc3339(starts[0], of.timezone),
@@ -123,6 +129,11 @@ export function createMock({ fresh = false } = {}) {
     const keys = new Set(state.posted.filter((hit) => hit.site === of.name && mine(hit)).map(keyOf).filter((key) => key !== undefined));
     return [...keys].map((key) => ({ key, ...posted(of, from, to, (hit) => mine(hit) && keyOf(hit) === key && (by !== 'page' || hit.kind === 'pageview')) }));
   }
+  const numbers = (row) => Object.fromEntries(Object.entries(row).filter(([, value]) => typeof value === 'number'));
+  const visited = (row) => {
+    const visits = Math.round(row.visitors * 1.2);
+    return { ...row, visits, bounces: Math.round(visits * 0.42), duration_ms: visits * 95_000, engaged_ms: visits * 48_000, scroll_sum: row.pageviews * 61, scroll_views: row.pageviews };
+  };
   const scale = (sum, share) => Object.fromEntries(Object.entries(sum).map(([key, n]) => [key, Math.round(n * share)]));
 
   class Refusal extends Error {}

@@ -39,6 +39,8 @@ const shots = {
   'site-2h': open('/s/example.com?range=2h'),
   'site-48h': open('/s/example.com?range=48h', async (page) => page.mouse.move(500, 420)),
   'site-31d': open('/s/example.com?range=31d&show=humans'),
+  'site-compared': open('/s/example.com?range=today&compare=previous&show=bounce_rate', async (page) => page.mouse.move(500, 460)),
+  'site-periods': open('/s/example.com?range=48h', async (page) => page.getByRole('button', { name: 'Other ranges' }).click()),
   'site-12mo': open('/s/example.com?range=12mo'),
   map: open('/s/example.com?range=31d', async (page) => {
     await page.getByRole('tab', { name: 'Map' }).click();

@@ -47,9 +47,9 @@ func (s *Stats) refused(site state.Site, query url.Values) (refused, error) {
 	if err != nil {
 		return refused{}, err
 	}
-	for _, name := range []string{"by", "every", "link", "limit", "zero"} {
+	for _, name := range []string{"by", "every", "link", "limit", "zero", "compare"} {
 		if query.Get(name) != "" {
-			return refused{}, reply.Invalid(name, "there is no parameter %q here, want any of: from, to, last", name)
+			return refused{}, reply.Invalid(name, "there is no parameter %q here, want any of: from, to, last, period, week_starts", name)
 		}
 	}
 	now, loc := s.now(), cal.zone.Location()

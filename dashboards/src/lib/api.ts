@@ -1,7 +1,9 @@
 // Calls to the HTTP API. A failed call throws Failure, whose kind says what the page can do about it. Whether the server can be reached
 // at all is told to `reach`, which shows one banner for the whole page.
+import type { Range } from './ranges';
 import { reach } from './reach.svelte';
-import type { Answer, Attribution, Diagnosis, Every, Link, Me, Now, Refused, Report, Role, Rules, Scope, Site, Status, Token, User } from './types';
+import { recall } from './remember';
+import type { Answer, Attribution, Compare, Diagnosis, Every, Link, Me, Now, Refused, Report, Role, Rules, Scope, Site, Status, Token, User } from './types';
 
 export type Kind = 'away' | 'expired' | 'refused';
 
@@ -66,7 +68,8 @@ async function failure(answer: Response): Promise<Failure> {
 export interface Question {
   by?: Report;
   every?: Every;
-  last: string;
+  ask: Range['ask'];
+  compare?: Compare | '';
   link?: string;
   limit?: number;
   zero?: boolean;
@@ -77,6 +80,9 @@ export function sentence(message: string, field = ''): string {
   const rest = field && message.startsWith(`${field}: `) ? message.slice(field.length + 2) : message;
   return rest.slice(0, 1).toUpperCase() + rest.slice(1);
 }
+
+/** Weeks begin on Sunday for those who chose so in this browser, else on Monday. */
+const asked = (ask: Range['ask']): Record<string, string> => ('period' in ask && ask.period === 'week' && recall('weeks') === 'sunday' ? { ...ask, week_starts: 'sunday' } : { ...ask });
 
 const site = (name: string) => `/sites/${encodeURIComponent(name)}`;
 
@@ -96,7 +102,8 @@ export const api = {
   deleteSite: (name: string) => call<void>('DELETE', site(name)),
 
   counts: async (name: string, question: Question, signal?: AbortSignal) => {
-    const query = new URLSearchParams({ last: question.last });
+    const query = new URLSearchParams(asked(question.ask));
+    if (question.compare) query.set('compare', question.compare);
     if (question.by) query.set('by', question.by);
     if (question.every) query.set('every', question.every);
     if (question.link) query.set('link', question.link);
@@ -105,7 +112,7 @@ export const api = {
     const answer = await call<Answer>('GET', `${site(name)}/counts?${query}`, undefined, signal);
     return { ...answer, rows: answer.rows ?? [] };
   },
-  refused: (name: string, last: string, signal?: AbortSignal) => call<Refused>('GET', `${site(name)}/refused?${new URLSearchParams({ last })}`, undefined, signal),
+  refused: (name: string, ask: Range['ask'], signal?: AbortSignal) => call<Refused>('GET', `${site(name)}/refused?${new URLSearchParams(asked(ask))}`, undefined, signal),
   now: (name: string, signal?: AbortSignal) => call<Now>('GET', `${site(name)}/now`, undefined, signal),
   liveURL: (name: string) => `${base}${site(name)}/live`,
 

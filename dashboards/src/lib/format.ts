@@ -30,4 +30,12 @@ export function share(part: number, whole: number): string {
   return `${percent >= 99.95 || percent === 0 ? Math.round(percent) : percent.toFixed(1)}%`;
 }
 
+/** Seconds as people say them: 8s, 1m 35s, 2h 5m. */
+export function lasting(seconds: number): string {
+  const s = Math.round(seconds);
+  if (s < 60) return `${s}s`;
+  if (s < 3600) return `${Math.floor(s / 60)}m ${s % 60}s`;
+  return `${Math.floor(s / 3600)}h ${Math.floor((s % 3600) / 60)}m`;
+}
+
 export const count = (n: number, one: string, many = one + 's'): string => `${exact(n)} ${n === 1 ? one : many}`;

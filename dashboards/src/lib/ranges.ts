@@ -1,24 +1,51 @@
-// The four ranges of the dashboard and how their buckets are written under a graph and beside the pointer.
-import type { Every, Row } from './types';
+// The ranges of the dashboard and how their buckets are written under a graph and beside the pointer.
+import type { Compare, Every, Row } from './types';
 import { clock, dayMonth, month, monthYear, offsetName, wall, weekdayDay } from './zone';
 
 export interface Range {
   id: string; // in the address
-  last: string; // asked of the server, which knows where its buckets begin
+  ask: { last: string } | { period: string }; // of the server, which knows where its buckets begin
   every: Every;
   name: string;
+  title: string; // within a sentence
   step: string;
   key: string; // on the keyboard
 }
 
 export const ranges: readonly Range[] = [
-  { id: '2h', last: '120m', every: 'minute', name: '2 hours', step: 'by minute', key: 'h' },
-  { id: '48h', last: '48h', every: 'hour', name: '48 hours', step: 'by hour', key: 'd' },
-  { id: '31d', last: '31d', every: 'day', name: '31 days', step: 'by day', key: 'm' },
-  { id: '12mo', last: '12mo', every: 'month', name: '12 months', step: 'by month', key: 'y' },
+  { id: '2h', ask: { last: '120m' }, every: 'minute', name: '2 hours', title: 'last 2 hours', step: 'by minute', key: 'h' },
+  { id: '48h', ask: { last: '48h' }, every: 'hour', name: '48 hours', title: 'last 48 hours', step: 'by hour', key: 'd' },
+  { id: '31d', ask: { last: '31d' }, every: 'day', name: '31 days', title: 'last 31 days', step: 'by day', key: 'm' },
+  { id: '12mo', ask: { last: '12mo' }, every: 'month', name: '12 months', title: 'last 12 months', step: 'by month', key: 'y' },
 ];
 
-export const rangeByID = (id: string | null | undefined): Range | undefined => ranges.find((range) => range.id === id);
+/** Ranges of the calendar, whole: today ends with the day. */
+export const periods: readonly Range[] = [
+  { id: 'hour', ask: { last: '60m' }, every: 'minute', name: 'Last hour', title: 'last hour', step: 'by minute', key: 'o' },
+  { id: '24h', ask: { last: '24h' }, every: 'hour', name: 'Last 24 hours', title: 'last 24 hours', step: 'by hour', key: 'l' },
+  { id: 'today', ask: { period: 'today' }, every: 'hour', name: 'Today', title: 'today', step: 'by hour', key: 't' },
+  { id: 'yesterday', ask: { period: 'yesterday' }, every: 'hour', name: 'Yesterday', title: 'yesterday', step: 'by hour', key: 'e' },
+  { id: 'week', ask: { period: 'week' }, every: 'day', name: 'This week', title: 'this week', step: 'by day', key: 'w' },
+  { id: 'month', ask: { period: 'month' }, every: 'day', name: 'This month', title: 'this month', step: 'by day', key: 'n' },
+  { id: 'last_month', ask: { period: 'last_month' }, every: 'day', name: 'Last month', title: 'last month', step: 'by day', key: 'b' },
+  { id: 'year', ask: { period: 'year' }, every: 'month', name: 'This year', title: 'this year', step: 'by month', key: 'a' },
+];
+
+export const rangeByID = (id: string | null | undefined): Range | undefined => [...ranges, ...periods].find((range) => range.id === id);
+
+/** With what a range is compared, in the words of the dashboard. */
+export const comparisons: readonly { id: Compare | ''; name: string; title: string }[] = [
+  { id: '', name: 'Nothing', title: '' },
+  { id: 'previous', name: 'The time before', title: 'the time before' },
+  { id: 'year', name: 'The year before', title: 'the year before' },
+];
+
+/** The bucket that is being filled; -1 when the last one is full. Those behind it lie ahead. */
+export function fillingAt(rows: readonly Row[], to: string | null, now: number): number {
+  if (to === null || Date.parse(to) <= now) return -1;
+  for (let i = rows.length - 1; i > 0; i--) if (startOf(rows[i]!) <= now) return i;
+  return 0;
+}
 
 export const startOf = (row: Row): number => Date.parse(row.start ?? row.key);
 

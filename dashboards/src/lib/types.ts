@@ -2,8 +2,9 @@
 
 export type Role = 'admin' | 'editor' | 'viewer';
 export type Scope = 'stats' | 'ingest' | 'admin';
-export type Report = 'country' | 'browser' | 'os' | 'device' | 'page' | 'referrer' | 'link';
+export type Report = 'country' | 'browser' | 'os' | 'device' | 'page' | 'entry' | 'exit' | 'referrer' | 'link';
 export type Every = 'minute' | 'hour' | 'day' | 'month';
+export type Compare = 'previous' | 'year';
 
 export interface Me {
   email?: string; // absent on the admin socket
@@ -54,6 +55,13 @@ export interface Counts {
   bots: number;
   events: number;
   clicks: number;
+  // Of visits and engagements; left out when 0. All are sums: averages are made of them where they are shown.
+  visits?: number;
+  bounces?: number;
+  duration_ms?: number;
+  engaged_ms?: number;
+  scroll_sum?: number;
+  scroll_views?: number;
 }
 
 export interface Row extends Counts {
@@ -67,7 +75,9 @@ export interface Answer {
   complete_to: string | null;
   visitors_are: string;
   truncated?: boolean;
+  to: string | null;
   rows: Row[];
+  compare?: { with: Compare; from: string; to: string; visitors_are: string; rows: Row[] };
 }
 
 export interface Now {

@@ -219,6 +219,35 @@ export const steps = {
     await page.getByRole('button', { name: 'Graph' }).click();
   },
 
+  'visits are shown, and a range beside the one before': async ({ page }) => {
+    await page.getByRole('button', { name: 'Other ranges' }).click();
+    await page.getByRole('button', { name: 'Today' }).click();
+    await page.waitForURL('**range=today*');
+    await untilFresh(page);
+    await untilFigure(page, 'Visits', 1, 'today');
+    const graph = page.getByRole('slider');
+    await until('the hour that is being filled', async () => {
+      const told = await graph.getAttribute('aria-valuetext');
+      return /still being filled/.test(told) || told;
+    });
+    assert.equal(await page.locator('[data-change]').count(), 0);
+    await page.keyboard.press('c');
+    await page.waitForURL('**compare=previous*');
+    await until('what is compared', async () => (await page.locator('[data-change]').count()) > 2 || 'no changes are shown');
+    await page.getByRole('button', { name: 'Other ranges' }).click();
+    await page.getByRole('button', { name: 'The year before' }).click();
+    await page.waitForURL('**compare=year*');
+    await page.getByRole('button', { name: 'Other ranges' }).click();
+    await page.getByRole('button', { name: 'Nothing' }).click();
+    await until('nothing to be compared', async () => (await page.locator('[data-change]').count()) === 0 || 'still compared');
+    await page.getByRole('tab', { name: 'Entry' }).click();
+    await page.locator('[data-card=pages]').getByText('/welcome').first().waitFor();
+    await page.getByRole('tab', { name: 'Pages' }).click();
+    await page.keyboard.press('h');
+    await page.waitForURL('**range=2h*');
+    await untilFresh(page);
+  },
+
   'the time of the site is shown and moves on': async ({ page }) => {
     const clock = new Intl.DateTimeFormat('en-GB', { timeZone: 'Europe/Berlin', hour: '2-digit', minute: '2-digit' });
     const read = () => page.locator('[data-complete-to]').textContent();

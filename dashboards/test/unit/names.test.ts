@@ -79,7 +79,7 @@ describe('figures', () => {
     expect(shown({})).toEqual(['visitors', 'humans', 'pageviews']);
     expect(shown({ clicks: 1, pageviews: 1, events: 1 })).toHaveLength(5);
   });
-  it('add up', () => expect(sum([{ ...none, hits: 2, bots: 1 }, { ...none, hits: 3 }])).toEqual({ ...none, hits: 5, bots: 1 }));
+  it('add up', () => expect(sum([{ ...none, hits: 2, bots: 1 }, { ...none, hits: 3 }])).toMatchObject({ ...none, hits: 5, bots: 1 }));
   it('say when visitors are a sum of days or an estimate', () => {
     expect(visitorsNote('sum of daily')).not.toBe('');
     expect(visitorsNote('union')).not.toBe('');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bucketName, isRepeated, rangeByID, ticks } from '../../src/lib/ranges';
+import { bucketName, fillingAt, isRepeated, periods, rangeByID, ranges, ticks } from '../../src/lib/ranges';
 import type { Row } from '../../src/lib/types';
 
 const row = (start: string): Row => ({ key: start, start, visitors: 1, pageviews: 1, hits: 1, humans: 1, bots: 0, events: 0, clicks: 0 });
@@ -66,8 +66,24 @@ describe('names of buckets', () => {
 
 describe('ranges', () => {
   it('ask the server in its own words', () => {
-    expect(rangeByID('2h')).toMatchObject({ last: '120m', every: 'minute' });
-    expect(rangeByID('12mo')).toMatchObject({ last: '12mo', every: 'month' });
+    expect(rangeByID('2h')).toMatchObject({ ask: { last: '120m' }, every: 'minute' });
+    expect(rangeByID('12mo')).toMatchObject({ ask: { last: '12mo' }, every: 'month' });
     expect(rangeByID('1y')).toBeUndefined();
   });
+});
+
+describe('the bucket being filled', () => {
+  const day = hours('2026-03-01T00:00:00Z', 24);
+  const at = (text: string) => fillingAt(day, '2026-03-02T00:00:00Z', Date.parse(text));
+  it('is the one that now is in, with buckets ahead behind it', () => expect(at('2026-03-01T14:05:00Z')).toBe(14));
+  it('is none when the range is over', () => expect(at('2026-03-02T00:00:00Z')).toBe(-1));
+  it('is the first when a clock is behind', () => expect(at('2026-02-28T23:59:00Z')).toBe(0));
+});
+
+it('each range has a key and a name of its own', () => {
+  const all = [...ranges, ...periods];
+  expect(new Set(all.map((range) => range.key)).size).toBe(all.length);
+  expect(new Set(all.map((range) => range.id)).size).toBe(all.length);
+  expect(all.map((range) => range.key)).not.toContain('v');
+  expect(all.map((range) => range.key)).not.toContain('c');
 });
