@@ -131,14 +131,19 @@ func (id *ID) AppendKey(dst []byte) []byte {
 }
 
 func (id *ID) appendStart(dst []byte) []byte {
-	return startTime(id.Start, id.Offset).AppendFormat(dst, startLayout)
-}
-
-func startTime(unix int64, offset int) time.Time {
-	if offset == 0 {
-		return time.Unix(unix, 0).UTC()
+	dst = time.Unix(id.Start+int64(id.Offset), 0).UTC().AppendFormat(dst, startLayout)
+	if id.Offset == 0 {
+		return dst
 	}
-	return time.Unix(unix, 0).In(time.FixedZone("", offset))
+	// A time.Location for each offset would cost more than all the rest of a small cell.
+	sign, minutes := byte('+'), id.Offset/60
+	if minutes < 0 {
+		sign, minutes = '-', -minutes
+	}
+	hours := minutes / 60
+	minutes %= 60
+	dst = append(dst[:len(dst)-1], sign, '0'+byte(hours/10), '0'+byte(hours%10), ':')
+	return append(dst, '0'+byte(minutes/10), '0'+byte(minutes%10))
 }
 
 // ParseKey reads the key of a cell. Window is not in the key (the topic says it) and stays empty. Errors wrap ErrNotCell.

@@ -25,8 +25,9 @@ type cell struct {
 	rows   []row
 	byKey  map[string]int32 // nil while rows are few
 	shards []shard
-	bytes  int  // of memory, about
-	dirty  bool // in the list of cells to publish
+	first  [1]shard // what shards begins with: few cells have more
+	bytes  int      // of memory, about
+	dirty  bool     // in the list of cells to publish
 }
 
 type cellID struct{ report, link string }
@@ -63,13 +64,15 @@ const fewRows = 8
 
 // Sizes for the bound on memory, about.
 const (
-	rowBytes    = 160
-	cellBytes   = 250
+	rowBytes    = 190
+	cellBytes   = 200
 	windowBytes = 300
 )
 
 func newCell(w *window, id cellID) *cell {
-	return &cell{window: w, id: id, bytes: cellBytes + len(id.link)}
+	c := &cell{window: w, id: id, bytes: cellBytes + len(id.link)}
+	c.shards = c.first[:0]
+	return c
 }
 
 // kind returns how large the sketches of a report may grow.
@@ -82,6 +85,11 @@ func (id cellID) kind() sketch.Kind {
 
 // load fills the cell with what is published of it.
 func (c *cell) load(published []bucket.Cell) error {
+	rows := 0
+	for _, from := range published {
+		rows += len(from.Rows)
+	}
+	c.rows = make([]row, 0, rows+1)
 	for _, from := range published {
 		if from.Shard < 0 || from.Shard > maxCellRows {
 			return fmt.Errorf("cell %s has a shard %d", from.AppendKey(nil), from.Shard)
@@ -103,6 +111,9 @@ func (c *cell) load(published []bucket.Cell) error {
 
 // add adds the rows of a delta that lies at an offset. visitors are the ids that rows refer to.
 func (c *cell) add(rows []delta.Row, visitors []uint64, offset int64) (changed bool) {
+	if c.rows == nil {
+		c.rows = make([]row, 0, len(rows))
+	}
 	for i := range rows {
 		from := &rows[i]
 		at := c.find(from.Key)

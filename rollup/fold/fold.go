@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -113,6 +114,7 @@ type Partition struct {
 	announced   bool  // the table knows that it is handed what comes
 
 	windows *windows
+	reports reports
 	dirty   []*cell
 	backlog backlog
 	waiting delta.Delta // memory that is used again
@@ -146,7 +148,7 @@ func (f *Fold) newPartition(partition int32) *Partition {
 	if limit == 0 {
 		limit = CacheBytes
 	}
-	return &Partition{f: f, partition: partition, windows: newWindows(f.Unit, limit), out: output{topic: f.Topic, partition: partition},
+	return &Partition{f: f, partition: partition, windows: newWindows(f.Unit, limit), reports: reports{}, out: output{topic: f.Topic, partition: partition},
 		memory: f.Metrics.memory.WithLabelValues(f.Unit.String(), strconv.Itoa(int(partition))),
 		loaded: f.Metrics.loaded.WithLabelValues(f.Unit.String())}
 }
@@ -270,7 +272,8 @@ func (p *Partition) foldDelta(ctx context.Context, s *site, d *delta.Delta, offs
 // cell returns a cell of a window, from the table if it is not at hand. The total of a site comes first in every delta, and so in what is
 // published of a window: where the table lacks it, it has no cell of the window.
 func (p *Partition) cell(ctx context.Context, w *window, id cellID) (*cell, error) {
-	if c := w.cells[id]; c != nil {
+	name, number := p.reports.find(id.report)
+	if c := w.cell(id, number); c != nil {
 		return c, nil
 	}
 	if w.published == unknown {
@@ -285,7 +288,7 @@ func (p *Partition) cell(ctx context.Context, w *window, id cellID) (*cell, erro
 			w.published = something
 		}
 	}
-	id = cellID{report: cloneName(id.report), link: cloneName(id.link)}
+	id = cellID{report: name, link: strings.Clone(id.link)}
 	c := newCell(w, id)
 	if w.published == something {
 		published, err := p.f.Table.Cell(p.f.Unit, p.bucketID(w, id))
@@ -297,13 +300,10 @@ func (p *Partition) cell(ctx context.Context, w *window, id cellID) (*cell, erro
 			return nil, fmt.Errorf("look up a cell: %w", err)
 		}
 	}
-	w.cells[id] = c
+	w.keep(c, number)
 	p.windows.grow(w, c.bytes)
 	return c, nil
 }
-
-// cloneName copies text that points into a record.
-func cloneName(s string) string { return string([]byte(s)) }
 
 func (p *Partition) bucketID(w *window, id cellID) bucket.ID {
 	return bucket.ID{SiteID: w.site.id, Generation: w.site.generation, Window: p.f.Unit.String(), Start: w.Start, Offset: w.Offset,

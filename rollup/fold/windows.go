@@ -2,6 +2,7 @@ package fold
 
 import (
 	"container/list"
+	"strings"
 
 	"github.com/weir-analytics/weir/rollup/ring"
 	"github.com/weir-analytics/weir/rollup/zone"
@@ -22,13 +23,65 @@ type site struct {
 type window struct {
 	zone.Window
 	site  *site
-	cells map[cellID]*cell
+	whole []*cell          // of the site as a whole, by the number of their report
+	links map[cellID]*cell // of its links, and of reports without a number; nil for none
 	bytes int
 	dirty int // cells that are not published
 	late  bool
 	used  *list.Element
 
 	published published // when the window came into memory
+}
+
+// cell returns a cell that is at hand, nil for none. number is that of its report.
+func (w *window) cell(id cellID, number int) *cell {
+	switch {
+	case id.link != "" || number < 0:
+		return w.links[id]
+	case number < len(w.whole):
+		return w.whole[number]
+	default:
+		return nil
+	}
+}
+
+// keep takes a cell in.
+func (w *window) keep(c *cell, number int) {
+	if c.id.link != "" || number < 0 {
+		if w.links == nil {
+			w.links = map[cellID]*cell{}
+		}
+		w.links[c.id] = c
+		return
+	}
+	if number >= len(w.whole) {
+		w.whole = append(w.whole, make([]*cell, number+1-len(w.whole))...)
+	}
+	w.whole[number] = c
+}
+
+// reports gives the names of reports numbers, from 0 in order of appearance.
+type reports map[string]numbered
+
+type numbered struct {
+	name   string
+	number int
+}
+
+// maxReports is the most reports that get a number; more than there are. The topic of deltas is open to other writers.
+const maxReports = 128
+
+// find returns a name that may be kept, which the given one, part of a record, may not, and its number, -1 for none.
+func (r reports) find(name string) (string, int) {
+	if known, ok := r[name]; ok {
+		return known.name, known.number
+	}
+	name = strings.Clone(name)
+	if len(r) >= maxReports {
+		return name, -1
+	}
+	r[name] = numbered{name, len(r)}
+	return name, len(r) - 1
 }
 
 // published says whether the table has cells of a window.
@@ -84,7 +137,7 @@ func (ws *windows) at(s *site, unix int64) *window {
 		w = *slot
 	}
 	if w == nil {
-		w = &window{Window: s.zone.Window(ws.unit, unix), site: s, cells: map[cellID]*cell{}, late: !inRing}
+		w = &window{Window: s.zone.Window(ws.unit, unix), site: s, late: !inRing}
 		w.used = ws.order.PushFront(w)
 		s.windows++
 		ws.grow(w, windowBytes)

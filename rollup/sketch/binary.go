@@ -34,7 +34,10 @@ func (s *Sketch) Append(dst []byte) []byte {
 	}
 	dst = slices.Grow(dst, 1+8*s.n)
 	dst = append(dst, formExact)
-	if s.hash == nil {
+	if s.n == 1 {
+		return binary.LittleEndian.AppendUint64(dst, s.only)
+	}
+	if s.n <= linear {
 		var few [linear]uint64
 		return appendHashes(dst, s.sorted(few[:0]))
 	}

@@ -32,12 +32,12 @@ const linear = 8
 
 // Sketch counts distinct hashes. The zero Sketch is empty and of kind Row; New makes other kinds. It is not safe for concurrent use.
 type Sketch struct {
-	kind  Kind
-	n     int      // distinct hashes while exact
-	list  []uint64 // n hashes in order of arrival; while small
-	hash  []uint64 // the same in a hash table, zero is free; when larger than linear
-	regs  registers
-	ranks *ranks // of regs; nil when they have to be counted again
+	kind   Kind
+	n      int      // distinct hashes while exact
+	only   uint64   // the hash while there is one: most rows of small sites never need memory of their own
+	hashes []uint64 // from the second on all of them, in order of arrival up to linear, then in a hash table where zero is free
+	regs   registers
+	ranks  *ranks // of regs; nil when they have to be counted again
 }
 
 // New returns an empty sketch.
@@ -68,7 +68,7 @@ func (s *Sketch) Insert(h uint64) bool {
 	switch {
 	case s.regs != nil:
 		return s.insertRegister(h)
-	case s.hash == nil:
+	case s.n <= linear:
 		return s.insertList(h)
 	default:
 		return s.insertHash(h)
@@ -79,38 +79,46 @@ func (s *Sketch) Insert(h uint64) bool {
 const zeroStandIn = 0x9e3779b97f4a7c15
 
 func (s *Sketch) insertList(h uint64) bool {
-	if slices.Contains(s.list, h) {
-		return false
-	}
-	if s.n < linear {
-		s.list = append(s.list, h)
-		s.n++
+	switch {
+	case s.n == 0:
+		s.only, s.n = h, 1
 		return true
+	case s.n == 1:
+		if s.only == h {
+			return false
+		}
+		s.hashes = append(make([]uint64, 0, 4), s.only)
+	case slices.Contains(s.hashes, h):
+		return false
+	case s.n == linear:
+		table := make([]uint64, 4*linear)
+		for _, have := range s.hashes {
+			place(table, have)
+		}
+		s.hashes = table
+		return s.insertHash(h)
 	}
-	s.hash = make([]uint64, 4*linear)
-	for _, have := range s.list {
-		place(s.hash, have)
-	}
-	s.list = nil
-	return s.insertHash(h)
+	s.hashes = append(s.hashes, h)
+	s.n++
+	return true
 }
 
 func (s *Sketch) insertHash(h uint64) bool {
-	if !place(s.hash, h) {
+	if !place(s.hashes, h) {
 		return false
 	}
 	s.n++
 	switch {
 	case s.n > s.kind.limit():
 		s.toRegisters()
-	case 2*s.n > len(s.hash):
-		wider := make([]uint64, 2*len(s.hash))
-		for _, have := range s.hash {
+	case 2*s.n > len(s.hashes):
+		wider := make([]uint64, 2*len(s.hashes))
+		for _, have := range s.hashes {
 			if have != 0 {
 				place(wider, have)
 			}
 		}
-		s.hash = wider
+		s.hashes = wider
 	}
 	return true
 }
@@ -131,20 +139,20 @@ func place(table []uint64, h uint64) bool {
 
 // each calls f with every hash of an exact sketch, in no order.
 func (s *Sketch) each(f func(uint64)) {
-	for _, h := range s.list {
-		f(h)
+	if s.n == 1 {
+		f(s.only)
+		return
 	}
-	for _, h := range s.hash {
+	for _, h := range s.hashes {
 		if h != 0 {
 			f(h)
 		}
 	}
 }
 
-// sorted appends the hashes of an exact sketch in ascending order.
+// sorted appends the hashes of an exact sketch of more than one in ascending order.
 func (s *Sketch) sorted(all []uint64) []uint64 {
-	all = append(all, s.list...)
-	for _, h := range s.hash {
+	for _, h := range s.hashes {
 		if h != 0 {
 			all = append(all, h)
 		}
@@ -194,7 +202,7 @@ func (s *Sketch) Merge(from *Sketch) {
 
 // MemoryBytes returns about how much memory the sketch holds on to.
 func (s *Sketch) MemoryBytes() int {
-	n := 8*cap(s.list) + 8*cap(s.hash) + cap(s.regs)
+	n := 8*cap(s.hashes) + cap(s.regs)
 	if s.ranks != nil {
 		n += 2 * len(s.ranks)
 	}
