@@ -259,12 +259,17 @@ type meter struct {
 }
 
 func newMeter(w io.Writer, size int64, sent *atomic.Int64) *meter {
+	return &meter{w: w, on: isTerminal(w), size: size, sent: sent, started: time.Now()}
+}
+
+// isTerminal reports whether somebody may be looking.
+func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	if ok {
-		info, err := f.Stat()
-		ok = err == nil && info.Mode()&os.ModeCharDevice != 0
+	if !ok {
+		return false
 	}
-	return &meter{w: w, on: ok, size: size, sent: sent, started: time.Now()}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 const clearLine = "\r\x1b[K"

@@ -195,6 +195,7 @@ func (b *bench) check(rng *rand.Rand) {
 			b.compare(oracle.Question{Site: site, By: by, Link: "l2", Every: zone.Hour})
 		}
 	}
+	b.audit()
 }
 
 func (b *bench) compare(q oracle.Question) {

@@ -68,7 +68,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		"GET /setup": everybody, "POST /setup": everybody, "POST /login": everybody, "POST /logout": everybody, "GET /attribution": everybody,
 		"GET /me": known, "POST /me/password": people,
 		"GET /sites": readers, "GET /sites/{site}": readers, "GET /sites/{site}/counts": readers, "GET /sites/{site}/stats": readers,
-		"GET /sites/{site}/links": readers, "GET /sites/{site}/now": readers, "GET /sites/{site}/refused": readers, "GET /sites/{site}/live": readers, "GET /status": readers,
+		"GET /sites/{site}/links": readers, "GET /sites/{site}/audit": editors, "GET /sites/{site}/now": readers, "GET /sites/{site}/refused": readers, "GET /sites/{site}/live": readers, "GET /status": readers,
 		"POST /sites": editors, "PATCH /sites/{site}": editors, "DELETE /sites/{site}": editors,
 		"POST /sites/{site}/import":   importers,
 		"POST /sites/{site}/diagnose": admins, "GET /links": readers, "POST /sites/{site}/links": editors, "DELETE /links/{slug}": editors,

@@ -120,6 +120,10 @@ type fakeRollup struct {
 	err         error
 	waited      map[int32]int64
 	changed     chan struct{}
+
+	audited     stats.AuditQuery
+	auditErr    error
+	differences []stats.Difference
 }
 
 func (f *fakeRollup) Query(_ context.Context, q stats.Query) (stats.Answer, error) {
@@ -150,6 +154,17 @@ func (f *fakeRollup) Refused(site state.SiteID, from, to time.Time) ([]stats.Ref
 		return []stats.RefusedCount{{Reason: "not-json", Count: 2}}, testNow
 	}
 	return []stats.RefusedCount{{Reason: "future", Count: int64(to.Sub(from) / time.Minute)}}, testNow
+}
+
+func (f *fakeRollup) Audit(_ context.Context, q stats.AuditQuery, progress func(done, all int64)) (stats.AuditResult, error) {
+	f.audited = q
+	for i := range int64(3) {
+		progress(i, 3)
+	}
+	if f.auditErr != nil {
+		return stats.AuditResult{}, f.auditErr
+	}
+	return stats.AuditResult{From: q.From, To: q.To, Events: 3, Offsets: map[int32]int64{0: 3}, Rows: 5, Differences: f.differences}, nil
 }
 
 func (f *fakeRollup) Watch(state.SiteID) (<-chan struct{}, func()) { return f.changed, func() {} }

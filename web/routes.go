@@ -48,6 +48,7 @@ func (s *Server) routes() []route {
 		{GET, "/sites/{site}/stats", auth.Read, brief, s.stats.Counts},
 		{GET, "/sites/{site}/links", auth.Read, brief, s.stats.Links},
 		{GET, "/sites/{site}/refused", auth.Read, brief, s.stats.Refused},
+		{GET, "/sites/{site}/audit", auth.Edit, stream, s.stats.Audit},
 		{GET, "/sites/{site}/now", auth.Read, brief, s.stats.Now},
 		{GET, "/sites/{site}/live", auth.Read, stream, s.live.Stream},
 		{POST, "/sites/{site}/diagnose", auth.Admin, brief, s.admin.Diagnose},

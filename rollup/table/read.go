@@ -61,9 +61,15 @@ func (t *Table) Generation(unit zone.Unit, partition int32, site uint32) (genera
 // Minutes returns the table as it is now, and up to where the minutes of a partition are folded in it. It returns false when the minutes
 // are in the middle of a flush.
 func (t *Table) Minutes(partition int32) (View, bucket.Progress, bool) {
+	return t.Partition(zone.Minute, partition)
+}
+
+// Partition returns the table as it is now, and up to where windows of one length of a partition are folded in it. It returns false when
+// those are in the middle of a flush.
+func (t *Table) Partition(unit zone.Unit, partition int32) (View, bucket.Progress, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p := t.part(partID{zone.Minute, partition})
+	p := t.part(partID{unit, partition})
 	if !p.consistent() {
 		return View{}, bucket.Progress{}, false
 	}
@@ -114,6 +120,52 @@ func (v View) Walk(r Range, f func(start int64, partition int32, rows *bucket.Ro
 		}
 		return nil
 	}))
+}
+
+// Windows calls f with the cells of one partition of a generation of a site whose windows start at from or later, and before to (seconds since
+// 1970), of every report and link. The rows are valid during the call.
+func (v View) Windows(unit zone.Unit, site, generation uint32, partition int32, from, to int64, f func(id bucket.ID, rows *bucket.Rows) error) error {
+	prefix := sitePrefix(nil, unit, site, generation)
+	iter, err := v.snapshot.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: upTo(prefix)})
+	if err != nil {
+		return fmt.Errorf("read the table of counts: %w", err)
+	}
+	err = func() error {
+		for ok := iter.First(); ok; {
+			id, err := parseKey(iter.Key())
+			if err != nil {
+				return err
+			}
+			report := reportPrefix(nil, unit, site, generation, id.Report, id.Link)
+			switch {
+			case id.Start < from:
+				ok = iter.SeekGE(appendStart(report, from))
+				continue
+			case id.Start >= to:
+				ok = iter.SeekGE(upTo(report))
+				continue
+			}
+			if id.Partition == partition {
+				value, err := iter.ValueAndErr()
+				if err != nil {
+					return fmt.Errorf("read the table of counts: %w", err)
+				}
+				rows := bucket.ReadRows(value)
+				if err := f(id, &rows); err != nil {
+					return err
+				}
+				if rows.Err() != nil {
+					return fmt.Errorf("%w: key %x", ErrDamaged, iter.Key())
+				}
+			}
+			ok = iter.Next()
+		}
+		return nil
+	}()
+	if closed := iter.Close(); err == nil && closed != nil {
+		err = fmt.Errorf("read the table of counts: %w", closed)
+	}
+	return v.t.condemn(err)
 }
 
 // Cursor is where a walk over the cells of a site is. The zero Cursor is at the beginning.

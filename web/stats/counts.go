@@ -20,11 +20,12 @@ type Stats struct {
 	rollup Rollup
 	now    func() time.Time
 	log    *slog.Logger
+	audits chan struct{} // holds a token while an audit runs
 }
 
 // New returns a Stats.
 func New(sites Sites, rollup Rollup, now func() time.Time, log *slog.Logger) *Stats {
-	return &Stats{sites: sites, rollup: rollup, now: now, log: log}
+	return &Stats{sites: sites, rollup: rollup, now: now, log: log, audits: make(chan struct{}, 1)}
 }
 
 // document is the answer as it goes over the wire. Names and their meaning are in docs/interfaces.md.

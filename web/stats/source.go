@@ -19,6 +19,8 @@ type Rollup interface {
 	// Refused returns how many hits of a site (0: of none that is known) were refused in a range, most frequent reason first, and from when on
 	// that is whole; the zero time when nothing was ever refused.
 	Refused(site state.SiteID, from, to time.Time) (counts []RefusedCount, since time.Time)
+	// Audit recounts a site from the raw log. progress is called by the calling goroutine.
+	Audit(ctx context.Context, q AuditQuery, progress func(done, all int64)) (AuditResult, error)
 }
 
 // What is asked and answered is the counting room's; these names save readers of this package the way there.
