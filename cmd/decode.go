@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-analytics/weir/ingest/hit"
 	"github.com/weir-analytics/weir/rollup/delta"
+	"github.com/weir-analytics/weir/rollup/tally"
 )
 
 // printedRecord is one line of weir consume.
@@ -69,6 +70,7 @@ var decoders = map[string]func([]byte) (any, error){
 		}
 		return &d, nil
 	},
+	"tally.state": func(b []byte) (any, error) { return tally.ParsePiece(b) },
 }
 
 // plainValue returns JSON as it is, text as a string, and other bytes as base64.

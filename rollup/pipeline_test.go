@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weir-analytics/weir/ingest/hit"
@@ -37,6 +38,7 @@ type bench struct {
 	client *kgo.Client   // of the test
 	ends   map[int32]int64
 
+	tune     func(*Rollup) // before it runs; nil: nothing
 	room     *Rollup
 	stop     func()
 	dialRoom func(ctx context.Context, network, host string) (net.Conn, error) // nil: as the log says
@@ -107,6 +109,9 @@ func (b *bench) open() {
 		b.t.Fatal(err)
 	}
 	b.room = room
+	if b.tune != nil {
+		b.tune(room)
+	}
 }
 
 // start opens the room and runs it.
@@ -295,6 +300,35 @@ func TestRestartsLeaveCountsExact(t *testing.T) {
 		b.start()
 		b.settle()
 		b.check(rng)
+	})
+}
+
+// TestAMemberWithoutACopyGoesOnWhenEventsAreGone: what is known of identities and visits is in the log too, so a node that has nothing on its disk
+// drops the repeats of events, and goes on with the visits of hits, that retention has deleted.
+func TestAMemberWithoutACopyGoesOnWhenEventsAreGone(t *testing.T) {
+	onEachLog(t, func(t *testing.T, log *testLog) {
+		b := newBench(t, log)
+		b.tune = func(r *Rollup) { r.tally.StateEvents, r.tally.StateEvery = 40, time.Millisecond }
+		tr := traffic(14, time.Hour)
+		b.start()
+		for range 12 { // several flushes
+			b.send(tr, 250)
+			time.Sleep(30 * time.Millisecond)
+		}
+		b.settle()
+		b.stop()
+		gone := kadm.Offsets{}
+		for partition, end := range b.ends {
+			gone.Add(kadm.Offset{Topic: TopicEvents, Partition: partition, At: max(0, end-60)})
+		}
+		if deleted, err := kadm.NewClient(b.client).DeleteRecords(context.Background(), gone); err != nil || deleted.Error() != nil {
+			t.Fatal(err, deleted.Error())
+		}
+		b.dir = t.TempDir()
+		b.start()
+		b.send(tr, 2000)
+		b.settle()
+		b.check(rand.New(rand.NewPCG(14, 14)))
 	})
 }
 

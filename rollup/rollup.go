@@ -91,7 +91,7 @@ func Open(cfg Config) (*Rollup, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.tally = &tally.Tally{Log: r.log, Events: TopicEvents, Deltas: TopicDeltas, Sites: cfg.Sites, Store: r.table.Identities(),
+	r.tally = &tally.Tally{Log: r.log, Events: TopicEvents, Deltas: TopicDeltas, State: TopicState, Sites: cfg.Sites, Store: r.table.Identities(),
 		Metrics: tally.NewMetrics(cfg.Registry), Logger: logger}
 	metrics := fold.NewMetrics(cfg.Registry)
 	for unit, topic := range unitTopics {
@@ -180,7 +180,7 @@ func (r *Rollup) prepare(ctx context.Context) error {
 // findTopics returns the ids of the topics and the number of their partitions, and an error while one is missing or has another number
 // than the rest.
 func findTopics(ctx context.Context, admin *kadm.Client) (ids map[string][16]byte, partitions int32, err error) {
-	names := []string{TopicEvents, TopicDeltas, TopicMinute, TopicHour, TopicDay}
+	names := []string{TopicEvents, TopicDeltas, TopicState, TopicMinute, TopicHour, TopicDay}
 	topics, err := admin.ListTopics(ctx, names...)
 	if err != nil {
 		return nil, 0, fmt.Errorf("ask for topics: %w", err)

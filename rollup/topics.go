@@ -11,6 +11,7 @@ import (
 const (
 	TopicEvents = "events"
 	TopicDeltas = "rollup.deltas"
+	TopicState  = "tally.state"
 	TopicMinute = "rollup.minute"
 	TopicHour   = "rollup.hour"
 	TopicDay    = "rollup.day"
@@ -41,6 +42,8 @@ const (
 	eventsKeepBytes  = 8 << 30
 	deltasKeepMs     = 7 * day
 	deltasKeepBytes  = 1 << 30
+	stateKeepBytes   = 128 << 20 // some times the most that one state takes
+	stateSegment     = 16 << 20
 	cellsSegment     = 16 << 20 // changed cells are written all the time, and only closed segments are compacted
 	maxMessageBytes  = 1 << 20
 	appendTimeConfig = "LogAppendTime" // imported history is not deleted at once
@@ -59,6 +62,8 @@ func Topics() []state.TopicSpec {
 			"retention.ms": number(eventsKeepMs), "retention.bytes": number(eventsKeepBytes)}),
 		spec(TopicDeltas, map[string]*string{"cleanup.policy": text("delete"), "message.timestamp.type": text(appendTimeConfig),
 			"retention.ms": number(deltasKeepMs), "retention.bytes": number(deltasKeepBytes)}),
+		spec(TopicState, map[string]*string{"cleanup.policy": text("delete"), "retention.ms": number(eventsKeepMs), "retention.bytes": number(stateKeepBytes),
+			"segment.bytes": number(stateSegment)}),
 	}
 	for _, name := range []string{TopicMinute, TopicHour, TopicDay} {
 		topics = append(topics, spec(name, map[string]*string{"cleanup.policy": text("compact"), "segment.bytes": number(cellsSegment)}))

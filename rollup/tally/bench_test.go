@@ -68,7 +68,7 @@ func BenchmarkTally(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			for i := 0; i < b.N; {
-				p = &Partition{t: t, dedup: newDedup([16]byte{}, Saved{}), inc: newIncrements(), visits: noVisits()}
+				p = &Partition{t: t, dedup: newDedup([16]byte{}, Saved{}), inc: newIncrements(), visits: noVisits(), stateAt: now}
 				for from := 0; from < len(records) && i < b.N; {
 					chunk := records[from:min(from+2000, len(records))]
 					for j := range chunk {

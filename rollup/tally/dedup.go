@@ -159,6 +159,15 @@ func (d *dedup) forgetOldest() {
 	d.change.Dropped = append(d.change.Dropped, Block{Hour: oldest.Hour, N: oldest.N})
 }
 
+// all returns what is known. It shares the ids with dedup.
+func (d *dedup) all(position, receivedMs int64) Saved {
+	saved := Saved{Position: position, ReceivedMs: receivedMs, Sources: make(map[string]uint64, len(d.sources)), Blocks: d.blocks}
+	for source, seq := range d.sources {
+		saved.Sources[source] = *seq
+	}
+	return saved
+}
+
 // takeChange returns what was learned since the last call.
 func (d *dedup) takeChange(position, receivedMs int64) Change {
 	change := d.change

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -29,6 +30,10 @@ func (t *Tally) Open(ctx context.Context, partitions []int32) (map[int32]feed.St
 	if err != nil {
 		return nil, err
 	}
+	states, err := feed.PartitionBounds(ctx, client, t.State)
+	if err != nil {
+		return nil, err
+	}
 	opened := make(map[int32]*Partition, len(partitions))
 	starts := make(map[int32]feed.Start, len(partitions))
 	// failed leaves a partition out, and lets the others go on.
@@ -50,7 +55,7 @@ func (t *Tally) Open(ctx context.Context, partitions []int32) (map[int32]feed.St
 	if err := t.findLast(ctx, deltas, opened, failed); err != nil {
 		return nil, err
 	}
-	if err := t.restore(ctx, events, opened, failed); err != nil {
+	if err := t.restore(ctx, events, states, opened, failed); err != nil {
 		return nil, err
 	}
 	for partition, p := range opened {
@@ -118,7 +123,7 @@ func (t *Tally) findLast(ctx context.Context, bounds map[int32]feed.Bounds, open
 }
 
 // restore brings what is known of identities and visits to the position of each partition, and steps over events that retention took.
-func (t *Tally) restore(ctx context.Context, events map[int32]feed.Bounds, opened map[int32]*Partition, failed func(int32, error)) error {
+func (t *Tally) restore(ctx context.Context, events, states map[int32]feed.Bounds, opened map[int32]*Partition, failed func(int32, error)) error {
 	var replay []feed.Range
 	received := map[int32]int64{} // by the last flush, which knows of events that may be gone
 	for partition, p := range opened {
@@ -128,9 +133,10 @@ func (t *Tally) restore(ctx context.Context, events map[int32]feed.Bounds, opene
 				t.Events, partition, b.End, p.from))
 			continue
 		}
-		if saved, p.visits, err = t.load(partition, p.from); err != nil {
+		if saved, p.visits, err = t.load(ctx, partition, p.from, states[partition]); err != nil {
 			return err
 		}
+		p.stateAt, p.stateFrom = time.Now(), p.from
 		received[partition], p.received = p.received, saved.ReceivedMs
 		p.dedup = newDedup(t.Sites.State().RouteKey, saved)
 		replay = append(replay, feed.Range{Partition: partition, From: max(saved.Position, b.Start), To: p.from})
@@ -144,24 +150,73 @@ func (t *Tally) restore(ctx context.Context, events map[int32]feed.Bounds, opene
 	return t.replay(ctx, replay, received, opened, failed)
 }
 
-// load returns what was saved of a partition. What is ahead of the log belongs to another log, and is forgotten; so is what is damaged.
-func (t *Tally) load(partition int32, position int64) (Saved, *visit.Visits, error) {
+// load returns what was saved of a partition: on this node, or in the log where that is much further. What is ahead of the log belongs to
+// another log, and is forgotten; so is what is damaged.
+func (t *Tally) load(ctx context.Context, partition int32, position int64, state feed.Bounds) (Saved, *visit.Visits, error) {
 	saved, ok, err := t.Store.Load(partition)
 	if err != nil {
 		return Saved{}, nil, fmt.Errorf("load what is known of identities and visits: %w", err)
 	}
 	if ok && saved.Position <= position {
 		visits, err := visit.New(saved.Visits)
-		if err == nil {
+		if err == nil && position-saved.Position <= stateEvents {
 			return saved, visits, nil
 		}
-		t.Logger.Error("what was saved of visits is damaged: it is made again from the events", "partition", partition, "err", err)
+		if err != nil {
+			t.Logger.Error("what was saved of visits is damaged: it is made again from the log", "partition", partition, "err", err)
+			ok = false
+		}
+	}
+	ok = ok && saved.Position <= position
+	if written, visits := t.readState(ctx, partition, position, state); written != nil && (!ok || written.Position > saved.Position) {
+		if err := t.Store.Forget(partition); err != nil {
+			return Saved{}, nil, fmt.Errorf("forget what is known of identities and visits: %w", err)
+		}
+		change := Change{Position: written.Position, ReceivedMs: written.ReceivedMs, Sources: written.Sources, Added: written.Blocks, Visits: written.Visits}
+		if err := t.Store.Save(partition, change); err != nil {
+			return Saved{}, nil, fmt.Errorf("save what is known of identities and visits: %w", err)
+		}
+		return *written, visits, nil
+	}
+	if ok {
+		visits, err := visit.New(saved.Visits)
+		return saved, visits, err
 	}
 	if err := t.Store.Forget(partition); err != nil {
 		return Saved{}, nil, fmt.Errorf("forget what is known of identities and visits: %w", err)
 	}
 	visits, err := visit.New(nil)
 	return Saved{}, visits, err
+}
+
+// readState returns what was written to the log of a partition up to a position, the last of it, and nil when nothing can be found: then
+// the events tell.
+func (t *Tally) readState(ctx context.Context, partition int32, position int64, b feed.Bounds) (*Saved, *visit.Visits) {
+	if b.Err != nil || b.Start >= b.End {
+		return nil, nil
+	}
+	for tail := int64(tailRecords); ; tail *= 16 {
+		g := gathering{atMost: position}
+		stuck, err := t.Log.Read(ctx, t.State, []feed.Range{{Partition: partition, From: max(b.Start, b.End-tail), To: b.End}}, func(r *kgo.Record) error {
+			g.add(r.Value)
+			return nil
+		})
+		if err = cmp.Or(err, stuck[partition]); err != nil {
+			t.Logger.Warn("what is known of identities and visits cannot be read from the log: it is made again from the events", "partition", partition, "err", err)
+			return nil, nil
+		}
+		if g.best != nil {
+			visits, err := visit.New(g.best.Visits)
+			if err == nil {
+				return g.best, visits
+			}
+			t.Logger.Error("what was written of visits is damaged: it is made again from the events", "partition", partition, "err", err)
+			return nil, nil
+		}
+		if b.End-tail <= b.Start {
+			return nil, nil
+		}
+	}
 }
 
 // replay reads events that are counted already, for their identities and visits.

@@ -1,9 +1,12 @@
 package tally
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -53,10 +56,14 @@ type Tally struct {
 	Log     feed.Log
 	Events  string // topic that is read
 	Deltas  string // topic that is written
+	State   string // topic with what is known, for members without a copy of it
 	Sites   Sites
 	Store   Store
 	Metrics *Metrics
 	Logger  *slog.Logger
+
+	StateEvents int64         // after so many events what is known is written to State; 0 is 250,000
+	StateEvery  time.Duration // and at most this often; 0 is 30 s
 }
 
 // Partition tallies one partition of events. It implements feed.Worker.
@@ -77,7 +84,9 @@ type Partition struct {
 	firstAt   time.Time // when the first event that is not published was taken
 	flushedAt time.Time
 	savedAt   time.Time
-	unsaved   bool // what is known of events before from is not saved
+	unsaved   bool      // what is known of events before from is not saved
+	stateAt   time.Time // when what is known was written to the log, or the partition was taken over
+	stateFrom int64     // every event before was taken into account then
 	hit       hit.Hit
 }
 
@@ -200,14 +209,35 @@ func (p *Partition) Flush(_ context.Context, now time.Time) ([]*kgo.Record, erro
 		return nil
 	}
 	if p.inc.empty() {
-		return records, add(new(delta.Delta))
+		if err := add(new(delta.Delta)); err != nil {
+			return nil, err
+		}
+	} else if err := p.inc.deltas(add); err != nil {
+		return nil, err
 	}
-	err := p.inc.deltas(add)
-	return records, err
+	return append(records, p.writeState(now)...), nil
+}
+
+// writeState returns the records with all that is known, when it is time. They are of events whose deltas leave with them and may get lost:
+// who reads them takes none that is ahead of the deltas that count.
+func (p *Partition) writeState(now time.Time) []*kgo.Record {
+	since, events := now.Sub(p.stateAt), p.next-p.stateFrom
+	if since < cmp.Or(p.t.StateEvery, stateEvery) || events < cmp.Or(p.t.StateEvents, stateEvents) && since < stateAtMost {
+		return nil
+	}
+	p.stateAt, p.stateFrom = now, p.next
+	saved := p.dedup.all(p.next, p.received)
+	saved.Visits = p.visits.All()
+	var records []*kgo.Record
+	for i, value := range pieces(saved, rand.Uint64()) {
+		records = append(records, &kgo.Record{Topic: p.t.State, Partition: p.partition, Key: fmt.Appendf(nil, "%d|%d", p.next, i), Value: value})
+	}
+	return records
 }
 
 // Flushed implements feed.Worker.
 func (p *Partition) Flushed(records []*kgo.Record, now time.Time) error {
+	records = slices.DeleteFunc(slices.Clone(records), func(r *kgo.Record) bool { return r.Topic != p.t.Deltas })
 	for i, r := range records {
 		if r.Offset != p.at+int64(i) {
 			return fmt.Errorf("the flush landed at offset %d, was meant for %d: %w", r.Offset, p.at+int64(i), feed.ErrLostRace)

@@ -19,7 +19,7 @@ import (
 )
 
 func newTestPartition(sites int) *Partition {
-	return &Partition{t: newTestTally(sites), partition: 3, dedup: newDedup([16]byte{}, Saved{}), inc: newIncrements(), visits: noVisits()}
+	return &Partition{t: newTestTally(sites), partition: 3, dedup: newDedup([16]byte{}, Saved{}), inc: newIncrements(), visits: noVisits(), stateAt: time.Unix(1<<40, 0)}
 }
 
 func noVisits() *visit.Visits {
@@ -38,12 +38,22 @@ func recordOf(offset int64, h hit.Hit) *kgo.Record {
 // flush flushes and returns the deltas.
 func flush(t *testing.T, p *Partition, now time.Time) []delta.Delta {
 	t.Helper()
+	all, _ := flushAll(t, p, now)
+	return all
+}
+
+// flushAll returns the values of the state too.
+func flushAll(t *testing.T, p *Partition, now time.Time) (all []delta.Delta, state [][]byte) {
+	t.Helper()
 	records, err := p.Flush(context.Background(), now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []delta.Delta
 	for i, r := range records {
+		if r.Topic == p.t.State {
+			state = append(state, r.Value)
+			continue
+		}
 		var d delta.Delta
 		if err := delta.Parse(r.Value, &d); err != nil {
 			t.Fatal(err)
@@ -57,7 +67,7 @@ func flush(t *testing.T, p *Partition, now time.Time) []delta.Delta {
 	if err := p.Flushed(records, now); err != nil {
 		t.Fatal(err)
 	}
-	return all
+	return all, state
 }
 
 const received = int64(1_770_000_000_000)

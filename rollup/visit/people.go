@@ -289,6 +289,17 @@ func (m *memory) TakeChange() []Saved {
 	return change
 }
 
+// All returns what is remembered, in no order.
+func (m *memory) All() []Saved {
+	all := make([]Saved, 0, m.n)
+	for i := range m.people {
+		if p := &m.people[i]; p.used {
+			all = append(all, Saved{p.site, p.id, p.append(nil)})
+		}
+	}
+	return all
+}
+
 // Changed returns how many visitors changed since TakeChange.
 func (m *memory) Changed() int { return len(m.changed) + len(m.gone) }
 
