@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/weir-analytics/weir/rollup"
 )
 
 type countsDoc struct {
@@ -48,7 +50,7 @@ type countRow struct {
 }
 
 var (
-	reports     = []string{"country", "browser", "page", "entry", "exit", "referrer", "os", "device", "link"}
+	reports     = rollup.Reports()
 	buckets     = []string{"minute", "hour", "day", "week", "month", "year"}
 	periods     = []string{"today", "yesterday", "week", "last_week", "month", "last_month", "year", "last_year"}
 	comparisons = []string{"previous", "year"}

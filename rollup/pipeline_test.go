@@ -175,7 +175,7 @@ func (b *bench) settle() {
 	}
 }
 
-var reports = []string{"", "country", "browser", "os", "device", "page", "referrer", "link", "entry", "exit"}
+var reports = append([]string{""}, Reports()...)
 
 // check compares all reports of all sites with the oracle: over everything, over odd ranges, and by each unit.
 func (b *bench) check(rng *rand.Rand) {

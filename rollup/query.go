@@ -3,6 +3,7 @@ package rollup
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weir-analytics/weir/raftfsm/state"
@@ -90,6 +91,14 @@ func (r *Rollup) Query(ctx context.Context, q Query) (Answer, error) {
 		return Answer{}, err
 	}
 	return Answer{From: p.time(p.from), To: p.time(p.to), Timezone: p.zone.Name(), CompleteTo: complete, Rows: rows, VisitorsAre: c.visitorsAre()}, nil
+}
+
+// Reports lists the reports that Query.By may name.
+func Reports() []string { return report.Names() }
+
+// LinkReports lists those that are kept for each short link too.
+func LinkReports() []string {
+	return slices.DeleteFunc(report.Names(), func(name string) bool { _, perLink := report.Known(name); return !perLink })
 }
 
 // plan is how a question is answered.

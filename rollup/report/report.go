@@ -43,9 +43,11 @@ func EngagedRow(r Report, h, entry *hit.Hit) (key string, ok bool) {
 	return VisitRow(r, entry)
 }
 
-// All lists the reports. The order decides nothing but the order of work.
+// All lists the reports. The order decides nothing but the order of work. One goroutine at a time may ask those of one list for rows: they
+// remember keys.
 func All() []Report {
-	return []Report{total{}, country{}, browser{}, os{}, device{}, page{}, entry{}, exit{}, referrer{}, link{}}
+	return append([]Report{total{}, country{}, browser{}, os{}, device{}, page{}, entry{}, exit{}, referrer{}, link{},
+		source{}, channel{}, hostname{}, title{}, event{}, bot{}, region{}, &city{}, &browserVersion{}, &osVersion{}, language{}, screen{}}, utms()...)
 }
 
 // Names of reports that others need to know.
@@ -54,6 +56,17 @@ const (
 	Link  = "link"
 	Exit  = "exit" // visits by the page they end with
 )
+
+// Names lists the names of the reports, but for the total.
+func Names() []string {
+	var names []string
+	for _, r := range All() {
+		if r.Name() != Total {
+			names = append(names, r.Name())
+		}
+	}
+	return names
+}
 
 // Known says whether there is a report of that name, and whether it is kept for each short link.
 func Known(name string) (ok, perLink bool) {

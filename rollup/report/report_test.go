@@ -12,7 +12,9 @@ func TestRowsOfAHit(t *testing.T) {
 		Device: "desktop", RefHost: "t.co"}
 	click := hit.Hit{Kind: hit.Click, Site: "go.example", Link: "spring"}
 	bot := view
-	bot.Bot = true
+	bot.Bot, bot.BotKind = true, "agent"
+	full := hit.Hit{Kind: hit.Pageview, Title: "T", Language: "pt-BR", ScreenWidth: 1280, Country: "DE", RegionCode: "DE-BY", City: "Munich", Browser: "Firefox", BrowserVersion: "143.0.1",
+		OS: "iOS", OSVersion: "17.4.1", Campaign: hit.Campaign{Source: "spring", Medium: "email", Name: "n", Term: "t", Content: "c"}}
 	hash := hit.Hit{Kind: hit.Pageview, Path: "/#/home", Fragment: "/home"}
 	inside := view
 	inside.RefHost = "example.com"
@@ -22,14 +24,19 @@ func TestRowsOfAHit(t *testing.T) {
 		hit  hit.Hit
 		want map[string]string
 	}{
-		{"page view", view, map[string]string{"total": "", "country": "DE", "browser": "Firefox", "os": "Linux", "device": "desktop", "page": "/café", "referrer": "t.co"}},
-		{"click of nobody known", click, map[string]string{"total": "", "country": "??", "browser": "(unknown)", "os": "(unknown)", "device": "(unknown)", "referrer": "(direct)", "link": "spring"}},
-		{"bot", bot, map[string]string{"total": "", "country": "DE", "browser": "Firefox", "os": "Linux", "device": "desktop", "page": "/café"}},
+		{"page view", view, map[string]string{"total": "", "country": "DE", "browser": "Firefox", "os": "Linux", "device": "desktop", "page": "/café", "referrer": "t.co",
+			"source": "Twitter", "channel": "Organic Social", "hostname": "www.example.com"}},
+		{"click of nobody known", click, map[string]string{"total": "", "country": "??", "browser": "(unknown)", "os": "(unknown)", "device": "(unknown)", "referrer": "(direct)", "link": "spring",
+			"source": "(direct)", "channel": "Direct"}},
+		{"bot", bot, map[string]string{"total": "", "country": "DE", "browser": "Firefox", "os": "Linux", "device": "desktop", "page": "/café", "hostname": "www.example.com", "bot": "agent"}},
+		{"all that may be told", full, map[string]string{"total": "", "title": "T", "language": "pt-BR", "screen": "992 to 1439", "region": "DE-BY", "city": "Munich, DE-BY",
+			"browser_version": "Firefox 143", "os_version": "iOS 17.4", "utm_source": "spring", "utm_medium": "email", "utm_campaign": "n", "utm_term": "t", "utm_content": "c",
+			"source": "spring", "channel": "Email", "page": "/", "country": "DE", "browser": "Firefox", "os": "iOS", "device": "(unknown)", "referrer": "(direct)"}},
 		{"hash routing", hash, map[string]string{"page": "/#/home"}}, // B015
 		{"from page to page", inside, map[string]string{"referrer": "(internal)"}},
 		{"asset in a log without hosts", log, map[string]string{"total": "", "referrer": "(internal)"}},
 		{"no path", hit.Hit{Kind: hit.Pageview}, map[string]string{"page": "/"}},
-		{"event", hit.Hit{Kind: hit.Event, Path: "/x"}, map[string]string{"total": ""}},
+		{"event", hit.Hit{Kind: hit.Event, Path: "/x", Name: "signup"}, map[string]string{"total": "", "event": "signup"}},
 	} {
 		for _, r := range All() {
 			key, ok := r.Row(&tc.hit)

@@ -24,8 +24,9 @@ type increments struct {
 	cells    []cell
 	rows     []row
 	visitors []visitor
-	people   []link // chains of the visitors of rows
-	been     []link // chains of the rows of visitors
+	lasts    []int32 // of each visitor, as many as there are reports
+	people   []link  // chains of the visitors of rows
+	been     []link  // chains of the rows of visitors
 
 	minuteIndex, cellIndex, rowIndex, visitorIndex, pairIndex *index
 	seed                                                      maphash.Seed
@@ -67,13 +68,10 @@ type visitor struct {
 	minute int32
 	place  uint32 // in the list of the minute
 	id     uint64
-	last   [maxReports]int32 // row of each report for the whole site, -1 for none yet
-	been   int32             // head of the chain of rows that the visitor was in, -1 for none
-	rows   int32             // length of the chain
+	last   int32 // in lasts: the row of each report for the whole site, -1 for none yet
+	been   int32 // head of the chain of rows that the visitor was in, -1 for none
+	rows   int32 // length of the chain
 }
-
-// maxReports is room for the reports; more than there are.
-const maxReports = 10
 
 // longChain is the length from which the rows of a visitor are looked up in a table.
 const longChain = 24
@@ -84,9 +82,6 @@ type link struct {
 }
 
 func newIncrements() *increments {
-	if len(report.All()) > maxReports {
-		panic("BUG: maxReports is less than the number of reports")
-	}
 	return &increments{
 		reports: report.All(), exit: slices.IndexFunc(report.All(), func(r report.Report) bool { return r.Name() == report.Exit }), flush: 1,
 		seed: maphash.MakeSeed(), last: -1,
@@ -101,7 +96,7 @@ func (a *increments) reset() {
 		a.cells[i].link = "" // let go of the text
 	}
 	clear(a.rows)
-	a.minutes, a.cells, a.rows, a.visitors, a.people, a.been = a.minutes[:0], a.cells[:0], a.rows[:0], a.visitors[:0], a.people[:0], a.been[:0]
+	a.minutes, a.cells, a.rows, a.visitors, a.lasts, a.people, a.been = a.minutes[:0], a.cells[:0], a.rows[:0], a.visitors[:0], a.lasts[:0], a.people[:0], a.been[:0]
 	for _, x := range []*index{a.minuteIndex, a.cellIndex, a.rowIndex, a.visitorIndex, a.pairIndex} {
 		x.reset()
 	}
@@ -147,7 +142,7 @@ func (a *increments) add(h *hit.Hit) {
 			at := a.rowOf(a.wholeCell(m, i), key)
 			a.count(at, &counts, person)
 			if person >= 0 {
-				a.visitors[person].last[i] = at
+				a.lasts[a.visitors[person].last+int32(i)] = at
 			}
 		}
 		if name != "" && r.PerLink() {
@@ -161,7 +156,7 @@ func (a *increments) countAgain(m int32, reportAt int, key string, counts *delta
 	if person < 0 {
 		return false
 	}
-	at := a.visitors[person].last[reportAt]
+	at := a.lasts[a.visitors[person].last+int32(reportAt)]
 	if at < 0 || a.rows[at].key != key {
 		return false
 	}
@@ -294,14 +289,15 @@ func (a *increments) visitorOf(m int32, id uint64) int32 {
 		}
 	}
 	pos := int32(len(a.visitors))
-	a.visitors = append(a.visitors, visitor{minute: m, place: uint32(len(a.minutes[m].visitors)), id: id, last: noRows, been: -1})
+	a.visitors = append(a.visitors, visitor{minute: m, place: uint32(len(a.minutes[m].visitors)), id: id, last: int32(len(a.lasts)), been: -1})
+	for range a.reports {
+		a.lasts = append(a.lasts, -1)
+	}
 	a.minutes[m].visitors = append(a.minutes[m].visitors, pos)
 	a.visitorIndex.put(hash, pos)
 	a.sizeBound += delta.VisitorBytes
 	return pos
 }
-
-var noRows = [maxReports]int32{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
 
 // visit notes that a visitor is in a row.
 func (a *increments) visit(at, person int32) {

@@ -158,7 +158,7 @@ func (s *Visits) encode(h *hit.Hit) []byte {
 	e := hit.Hit{SiteID: h.SiteID, Site: h.Site, TimeMs: h.TimeMs, Kind: h.Kind, Name: h.Name, Host: h.Host, Path: h.Path, Query: h.Query,
 		Fragment: h.Fragment, Title: h.Title, Referrer: h.Referrer, RefHost: h.RefHost, Link: h.Link, Country: h.Country, Region: h.Region,
 		RegionCode: h.RegionCode, City: h.City, Browser: h.Browser, BrowserVersion: h.BrowserVersion, OS: h.OS, OSVersion: h.OSVersion,
-		Device: h.Device, Campaign: h.Campaign}
+		Device: h.Device, Campaign: h.Campaign, ClickID: h.ClickID, Language: h.Language, ScreenWidth: h.ScreenWidth}
 	s.scratch = hit.Append(s.scratch[:0], &e)
 	return slices.Clone(s.scratch)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/weir-analytics/weir/rollup"
 	"github.com/weir-analytics/weir/rollup/zone"
 	"github.com/weir-analytics/weir/web/reply"
 )
@@ -20,7 +21,7 @@ const (
 	maxLinkBytes = 1024      // as long as ingest keeps them
 )
 
-var dimensions = []string{"country", "browser", "os", "device", "page", "entry", "exit", "referrer", "link"}
+var dimensions = rollup.Reports()
 
 // params are the parameters of a question about counts. A zero From or To was left out.
 type params struct {
@@ -103,8 +104,8 @@ func (p *params) check(query url.Values) error {
 		return reply.Invalid("zero", "zero=1 needs every and goes without by")
 	case p.by == "link" && p.link != "":
 		return reply.Invalid("link", "link does not go together with by=link")
-	case p.link != "" && (p.by == "page" || p.by == "entry" || p.by == "exit"):
-		return reply.Invalid("by", "a short link has no pages, want by as one of: country, browser, os, device, referrer")
+	case p.link != "" && p.by != "" && !slices.Contains(rollup.LinkReports(), p.by):
+		return reply.Invalid("by", "a short link has no report %s, want by as one of: %s", p.by, strings.Join(rollup.LinkReports(), ", "))
 	}
 	if p.limit == 0 {
 		p.limit = maxRows

@@ -43,7 +43,7 @@ func TestTimesOfTheRange(t *testing.T) {
 		{"months", "Europe/Berlin", "last=12mo", "2024-11-01T00:00:00+01:00", "2025-11-01T00:00:00+01:00"},
 		{"today in the night of 25 hours", "Europe/Berlin", "period=today", "2025-10-26T00:00:00+02:00", "2025-10-27T00:00:00+01:00"},
 		{"today of a zone ahead", "Asia/Kathmandu", "period=today", "2025-10-26T00:00:00+05:45", "2025-10-27T00:00:00+05:45"},
-		{"today of a zone behind", "America/New_York", "period=today", "2025-10-25T00:00:00-04:00", "2025-10-26T00:00:00-04:00"}, // B050
+		{"today of a zone behind", "America/New_York", "period=today", "2025-10-25T00:00:00-04:00", "2025-10-26T00:00:00-04:00"},     // B050
 		{"yesterday of a zone ahead", "Asia/Shanghai", "period=yesterday", "2025-10-25T00:00:00+08:00", "2025-10-26T00:00:00+08:00"}, // B050
 		{"the week of a Sunday", "Europe/Berlin", "period=week", "2025-10-20T00:00:00+02:00", "2025-10-27T00:00:00+01:00"},           // B051
 		{"a week from Sunday", "Europe/Berlin", "period=week&week_starts=sunday", "2025-10-26T00:00:00+02:00", "2025-11-02T00:00:00+01:00"},
@@ -130,7 +130,7 @@ func TestWrongParametersAreNamed(t *testing.T) {
 		{"last=2h&from=2026-03-01", "last", "does not go together"},
 		{"limit=0", "limit", "1 to 100000"}, {"limit=ten", "limit", "1 to 100000"}, {"limit=100001", "limit", "1 to 100000"},
 		{"zero=yes&every=day", "zero", "0 or 1"}, {"zero=1", "zero", "needs every"}, {"zero=1&every=day&by=os", "zero", "without by"},
-		{"link=" + strings.Repeat("x", 1025), "link", "1024 bytes"}, {"link=%ff", "link", "UTF-8"}, {"link=a&by=link", "link", "by=link"}, {"link=a&by=page", "by", "no pages"},
+		{"link=" + strings.Repeat("x", 1025), "link", "1024 bytes"}, {"link=%ff", "link", "UTF-8"}, {"link=a&by=link", "link", "by=link"}, {"link=a&by=page", "by", "no report page"},
 		{"form=2026-03-01", "form", "by, every, from, to, last, period, compare, link, limit, zero"},
 		{"by=os&by=page", "by", "2 times"},
 	}

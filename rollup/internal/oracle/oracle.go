@@ -5,6 +5,7 @@ package oracle
 import (
 	"fmt"
 	"sort"
+	"strings"
 
 	"github.com/weir-analytics/weir/ingest/hit"
 	"github.com/weir-analytics/weir/rollup/zone"
@@ -189,9 +190,69 @@ func keyOf(by string, h *hit.Hit) (string, bool) {
 		return h.Link, h.Link != ""
 	case "entry", "exit":
 		return "", false
+	case "hostname":
+		return h.Host, h.Kind == hit.Pageview && h.Host != ""
+	case "title":
+		return h.Title, h.Kind == hit.Pageview && !h.Bot && h.Title != ""
+	case "event":
+		return h.Name, h.Kind == hit.Event && !h.Bot && h.Name != ""
+	case "bot":
+		return h.BotKind, h.Bot
+	}
+	if h.Bot {
+		return "", false
+	}
+	switch by {
+	case "region":
+		return h.RegionCode, h.RegionCode != ""
+	case "city":
+		return h.City + ", " + h.RegionCode, h.City != ""
+	case "browser_version":
+		return h.Browser + " " + strings.Split(h.BrowserVersion, ".")[0], h.Browser != "" && h.BrowserVersion != ""
+	case "os_version":
+		numbers := strings.Split(h.OSVersion, ".")
+		return h.OS + " " + strings.Join(numbers[:min(2, len(numbers))], "."), h.OSVersion != ""
+	case "language":
+		return h.Language, h.Language != ""
+	case "screen":
+		return map[int]string{0: "", 390: "under 576", 768: "576 to 991", 1280: "992 to 1439", 1920: "1440 and more"}[h.ScreenWidth], h.ScreenWidth != 0
+	case "utm_source":
+		return h.Campaign.Source, h.Campaign.Source != ""
+	case "utm_medium":
+		return h.Campaign.Medium, h.Campaign.Medium != ""
+	case "utm_campaign":
+		return h.Campaign.Name, h.Campaign.Name != ""
+	case "utm_term":
+		return h.Campaign.Term, h.Campaign.Term != ""
+	case "utm_content":
+		return h.Campaign.Content, h.Campaign.Content != ""
+	case "source", "channel":
+		return sourceOf(by, h)
 	default:
 		panic("no report " + by)
 	}
+}
+
+// sourceOf knows the sources of the traffic that is made up here.
+func sourceOf(by string, h *hit.Hit) (string, bool) {
+	if h.Kind == hit.Request {
+		return "", false
+	}
+	name, channel := "(direct)", "Direct"
+	switch {
+	case h.Campaign.Source != "":
+		name, channel = h.Campaign.Source, "Email"
+	case h.RefHost == "t.co":
+		name, channel = "Twitter", "Organic Social"
+	case h.RefHost == "news.example":
+		name, channel = "news.example", "Referral"
+	case h.RefHost != "":
+		return "", false
+	}
+	if by == "source" {
+		return name, true
+	}
+	return channel, true
 }
 
 // Bounds returns the first and the last minute with a hit or an engagement of a site.

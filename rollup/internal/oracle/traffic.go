@@ -37,6 +37,20 @@ func (t *Traffic) Next(n int) (int32, hit.Hit) {
 		OS: pick(r, "Linux", "Windows", "iOS"), Device: pick(r, "desktop", "mobile", "tablet"), Host: fmt.Sprintf("site%d.example", site),
 		Path: fmt.Sprintf("/p/%d", r.IntN(1+r.IntN(40))), RefHost: pick(r, "", "", "t.co", "news.example", fmt.Sprintf("site%d.example", site)),
 		Bot: r.IntN(6) == 0}
+	h.Title, h.Language, h.ScreenWidth = pick(r, "A", "B", ""), pick(r, "de", "pt-BR", ""), []int{0, 390, 768, 1280, 1920}[r.IntN(5)]
+	h.BrowserVersion, h.OSVersion = pick(r, "", "143.0.1", "17"), pick(r, "", "11", "17.4.1")
+	if h.City = pick(r, "", "", "Springfield"); h.City != "" {
+		h.RegionCode = pick(r, "US-IL", "US-MA")
+	}
+	if h.Bot {
+		h.BotKind = pick(r, "agent", "headless")
+	}
+	if h.Kind == hit.Event {
+		h.Name = pick(r, "signup", "download")
+	}
+	if r.IntN(8) == 0 {
+		h.Campaign = hit.Campaign{Source: "spring", Medium: "email", Name: pick(r, "", "sale"), Term: pick(r, "", "x"), Content: pick(r, "", "y")}
+	}
 	switch r.IntN(10) {
 	case 0, 1, 2:
 		h.TimeMs = t.now - r.Int64N(max(t.Span, 1)) // late, or imported

@@ -285,6 +285,10 @@ func (t *told) keyOf(by string) (string, bool) {
 		return path(t.read), true
 	case by == "entry":
 		return path(&t.entry), t.entry.Kind == hit.Pageview || t.entry.Kind == hit.Event
+	case by == "title" || by == "event":
+		return "", false
+	case by == "hostname":
+		return t.entry.Host, t.entry.Host != ""
 	case by == "exit":
 		return t.exit, t.exit != ""
 	default:
