@@ -40,37 +40,55 @@ func (k backend) WriteMarker(ctx context.Context, topic string, partition int32,
 	return markers(k).Write(ctx, topic, partition, m)
 }
 
-func (k backend) OffsetsTopic(ctx context.Context, choose func(count int32) int32) error {
+func (k backend) Controller() int32 { return k.b.ctl.Leader() }
+
+func (k backend) OffsetsTopic(ctx context.Context, choose func(count int32) int32) (int32, error) {
 	return k.openOne(ctx, coordinatorSpec(group.OffsetsTopic, group.DefaultPartitions), choose)
 }
 
-func (k backend) TransactionsTopic(ctx context.Context, choose func(count int32) int32) error {
+func (k backend) TransactionsTopic(ctx context.Context, choose func(count int32) int32) (int32, error) {
 	return k.openOne(ctx, coordinatorSpec(txn.StateTopic, txn.DefaultPartitions), choose)
 }
 
-// openOne makes the topic of a coordinator when it is missing, opens one partition of it and waits until that serves.
-func (k backend) openOne(ctx context.Context, spec state.TopicSpec, choose func(count int32) int32) error {
+// openOne makes the topic of a coordinator when it is missing, opens one partition of it, waits until that serves and returns where.
+func (k backend) openOne(ctx context.Context, spec state.TopicSpec, choose func(count int32) int32) (leader int32, err error) {
 	topic, err := k.ensureTopic(ctx, spec)
 	if err != nil {
-		return err
+		return -1, err
 	}
 	n := choose(int32(len(topic.Partitions)))
 	p := topic.Partitions[n].(*partition)
-	p.Open() // not given up when this request is
+	if err := k.open(ctx, topic, p); err != nil {
+		return -1, err
+	}
 	for {
 		changed := k.Changed()
 		switch p.Phase() {
-		case api.Serving:
-			return nil
+		case api.Serving, api.Following:
+			leader, _, _ := p.Leader()
+			return leader, nil
 		case api.Failed, api.Gone:
-			return fmt.Errorf("partition %d of %s can't be used: %w", n, topic.Name, p.errClosed())
+			return -1, fmt.Errorf("partition %d of %s can't be used: %w", n, topic.Name, p.errClosed())
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("partition %d of %s does not serve yet: %w", n, topic.Name, ctx.Err())
+			return -1, fmt.Errorf("partition %d of %s does not serve yet: %w", n, topic.Name, ctx.Err())
 		}
 	}
+}
+
+// open opens a partition that is opened when it is needed, on all nodes that have it.
+func (k backend) open(ctx context.Context, topic *api.Topic, p *partition) error {
+	if !k.b.clustered() {
+		p.Open() // not given up when this request is
+		return nil
+	}
+	s := k.b.ctl.State()
+	if t, ok := s.Topics[topic.Name]; !ok || !state.OpensWhenNeeded(t.Name) || s.PlacementOf(t, p.spec.Partition).Open {
+		return nil // it follows the state
+	}
+	return k.b.ctl.OpenPartitions(ctx, topic.ID, []int32{p.spec.Partition})
 }
 
 func (k backend) ensureTopic(ctx context.Context, spec state.TopicSpec) (*api.Topic, error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/weir-analytics/weir/broker/txn"
 	"github.com/weir-analytics/weir/broker/wire"
 	"github.com/weir-analytics/weir/raftfsm/state"
+	"github.com/weir-analytics/weir/raftfsm/transport"
 )
 
 // Controller is what the broker needs of the cluster state. raftfsm.Controller is one.
@@ -29,6 +30,10 @@ type Controller interface {
 	AddPartitions(ctx context.Context, name string, total int32) error
 	SetTopicConfigs(ctx context.Context, name string, configs map[string]string) error
 	AllocateProducerIDs(ctx context.Context, n int64) (first int64, err error)
+	// OpenPartitions notes that partitions of a coordinator's topic are open from now on, on all nodes that have them.
+	OpenPartitions(ctx context.Context, topic [16]byte, partitions []int32) error
+	// Leader is the number of the node that takes changes of the state, -1 when it is not known.
+	Leader() int32
 }
 
 // Broker is the log of one node. Its methods may be called from any goroutine.
@@ -47,6 +52,7 @@ type Broker struct {
 	view    atomic.Pointer[api.View]
 	version uint64 // of the state that view shows; only follow uses it
 	changed broadcast
+	leaders leaders
 
 	ready     chan struct{}
 	readyOnce sync.Once
@@ -56,6 +62,12 @@ type Broker struct {
 func Open(cfg Config, ctl Controller) (*Broker, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
+	}
+	cfg.nodeOf = func(server string) int32 {
+		if n, ok := ctl.State().NodeOf(server); ok {
+			return n.ID
+		}
+		return -1
 	}
 	engines, err := openEngines(cfg)
 	if err != nil {
@@ -80,6 +92,8 @@ type engineStore interface {
 	// nameTopic and removeTopic look after a topic's files. The partitions are closed before they are removed.
 	nameTopic(t state.Topic) error
 	removeTopic(t state.Topic, partitions []engineSpec) error
+	// removePartition deletes the files of one closed partition, and its votes.
+	removePartition(spec engineSpec) error
 	// sweep finishes removals that a crash cut short.
 	sweep(s *state.State)
 	// logDirs says how the data directories are.
@@ -142,7 +156,7 @@ func (b *Broker) openServer() error {
 		return fmt.Errorf("transactions: %w", err)
 	}
 	b.meter = meter.New(meter.Config{Log: received{b}, Registry: cfg.Registry, Logger: b.log})
-	cfg.API.Transactions = b.txns
+	cfg.API.Transactions = verifying{b}
 	cfg.API.FixedPartitions, cfg.API.Log, cfg.API.Registry = cfg.FixedPartitions, b.log, cfg.Registry
 	handler, err := api.New(cfg.API, backend{b}, b.groups, b.txns)
 	if err != nil {
@@ -163,7 +177,14 @@ func (b *Broker) Run(ctx context.Context) error {
 		return nil
 	}
 	b.engines.sweep(b.ctl.State())
+	parent := ctx
 	g, ctx := errgroup.WithContext(ctx)
+	if b.clustered() {
+		b.serveOthers()
+		b.cfg.Peers.HandleStreams(b.takeStream)
+		g.Go(func() error { return b.tell(ctx) })
+		g.Go(func() error { return b.tend(ctx) })
+	}
 	g.Go(func() error { return b.engines.watch(ctx, b.stopDir) })
 	g.Go(func() error { return b.follow(ctx) })
 	g.Go(func() error { return b.groups.Run(ctx) })
@@ -179,7 +200,24 @@ func (b *Broker) Run(ctx context.Context) error {
 			}
 		})
 	}
-	return g.Wait()
+	err := g.Wait()
+	if b.clustered() && parent.Err() != nil {
+		b.handOver()
+	}
+	return err
+}
+
+// clustered says whether there can be other nodes.
+func (b *Broker) clustered() bool {
+	_, alone := b.cfg.Peers.(*transport.Local)
+	return !alone && b.cfg.Peers != nil
+}
+
+// takeStream serves the Kafka protocol to another node, as to this one itself.
+func (b *Broker) takeStream(from string, nc net.Conn) {
+	if err := b.server.Take(nc); err != nil {
+		b.log.Debug("refuse a connection of another node", "peer", from, "err", err)
+	}
 }
 
 // Ready is closed once every partition that the cluster state names is open or has failed, and clients are served.

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-analytics/weir/broker/txn"
 	"github.com/weir-analytics/weir/broker/wire"
 	"github.com/weir-analytics/weir/internal/vfs"
+	"github.com/weir-analytics/weir/raftfsm/transport"
 )
 
 // Config is what a node says about its log.
@@ -26,6 +27,8 @@ type Config struct {
 	LockDir func(dir string) (io.Closer, error)
 	FS      vfs.FS // nil: the real one
 
+	// Peers reaches the other nodes; nil: there are none.
+	Peers    transport.Peers
 	NodeID   int32
 	ServerID string // of this node's data; a replica that lost its data gets another one
 	// Listeners are where Kafka clients come in; the first is the one that the node itself goes by.
@@ -38,6 +41,8 @@ type Config struct {
 	API   api.Config   // limits and defaults of requests
 	Group group.Config // limits of consumer groups
 	Txn   txn.Config   // limits of transactions
+
+	nodeOf func(server string) int32 // by the cluster state; set by Open
 
 	Registry prometheus.Registerer // nil: metrics are kept but not exported
 	Log      *slog.Logger          // nil: nothing is logged

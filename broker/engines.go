@@ -37,6 +37,10 @@ func openEngines(cfg Config) (*engines, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	var net transport.Network = cfg.Peers
+	if cfg.Peers == nil {
+		net = transport.NewLocal(raft.ServerAddress(cfg.ServerID))
+	}
 	fsys := cfg.FS
 	if fsys == nil {
 		fsys = vfs.OS{}
@@ -55,8 +59,7 @@ func openEngines(cfg Config) (*engines, error) {
 	}
 	return &engines{
 		cfg: cfg, fs: fsys, dirs: d, hard: d.hard,
-		// A node without peers never dials, so that any name will do.
-		net:    transport.NewLocal(raft.ServerAddress(cfg.ServerID)),
+		net:    net,
 		shared: seglog.NewShared(seglog.Limits{}),
 		turn:   compact.NewTurn(compact.DefaultRate),
 		counts: replica.NewMetrics(cfg.Registry),
@@ -196,9 +199,36 @@ func (e *engines) config(spec engineSpec, dir *dataDir) replica.Config {
 	return replica.Config{
 		Topic: spec.Topic.Name, TopicID: spec.Topic.ID, Partition: spec.Partition, Dir: dir.partition(spec.group()), FS: e.fs,
 		NodeID: e.cfg.NodeID, ServerID: e.cfg.ServerID,
+		Members: spec.Members, Join: spec.Join, Clustered: e.clustered(), NodeOf: e.nodeOf(),
 		HardState: e.hard, Transport: e.net, Shared: e.shared, Space: dir.space,
 		Settings: settings(spec.Config), Log: e.log, Turn: e.turn, Metrics: e.counts,
 	}
+}
+
+// clustered says whether groups may have members elsewhere.
+func (e *engines) clustered() bool {
+	_, alone := e.net.(*transport.Local)
+	return !alone
+}
+
+func (e *engines) nodeOf() func(string) int32 {
+	if !e.clustered() {
+		return nil
+	}
+	return e.cfg.nodeOf
+}
+
+// removePartition deletes the files of one closed partition wherever they are, and its votes.
+func (e *engines) removePartition(spec engineSpec) error {
+	dir := e.dirs.where(spec.group())
+	if dir == nil {
+		return e.hard.Forget(spec.group())
+	}
+	if err := replica.Remove(e.config(spec, dir)); err != nil {
+		return err
+	}
+	e.dirs.forget(spec.group())
+	return nil
 }
 
 // Close is called after every replica is closed.

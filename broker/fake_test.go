@@ -45,6 +45,7 @@ func (memories) dirOf(engineSpec) string                          { return "memo
 func (memories) sizeOf(engineSpec) int64                          { return 0 }
 func (memories) nameTopic(state.Topic) error                      { return nil }
 func (memories) removeTopic(state.Topic, []engineSpec) error      { return nil }
+func (memories) removePartition(engineSpec) error                 { return nil }
 func (memories) sweep(*state.State)                               {}
 func (memories) logDirs() []logDir                                { return []logDir{{path: "memory", total: -1, usable: -1}} }
 func (memories) watch(context.Context, func(string, error)) error { return nil }
@@ -121,6 +122,13 @@ func (m *memory) NextSequence(id int64, _ int16) int32 {
 	}
 	return 0
 }
+func (m *memory) Membership() replica.Membership    { return replica.Membership{} }
+func (m *memory) AddLearner(string, uint64) error   { return replica.ErrNotLeader }
+func (m *memory) Promote(string, uint64) error      { return replica.ErrNotLeader }
+func (m *memory) RemoveMember(string, uint64) error { return replica.ErrNotLeader }
+func (m *memory) CaughtUp(string) bool              { return false }
+func (m *memory) HandOver(string) error             { return replica.ErrNotLeader }
+func (m *memory) Watch(time.Time)                   {}
 func (m *memory) OpenTxn(int64, int16) bool         { return false }
 func (m *memory) Producers() []replica.ProducerInfo { return nil }
 func (m *memory) ReadBelow(offset int64, maxBytes int, limit int64) ([]byte, error) {
@@ -396,3 +404,7 @@ func records(values ...string) []record.Record {
 
 // itself is the sender of requests that the node asks itself.
 func itself() wire.Client { return wire.Client{Local: true, Session: &wire.Session{}} }
+
+func (*controller) Leader() int32 { return 1 }
+
+func (*controller) OpenPartitions(context.Context, [16]byte, []int32) error { return nil }

@@ -10,6 +10,7 @@ import (
 	"github.com/weir-analytics/weir/broker/api"
 	"github.com/weir-analytics/weir/broker/record"
 	"github.com/weir-analytics/weir/broker/replica"
+	"github.com/weir-analytics/weir/raftfsm/state"
 )
 
 // Append writes recs as one batch to a partition and returns the offset of the first, once they are on disk. Keys, values and headers
@@ -20,17 +21,17 @@ func (b *Broker) Append(ctx context.Context, topic string, number int32, recs []
 	if !ok {
 		return -1, fmt.Errorf("partition %d of topic %q is not on this node: %w", number, topic, replica.ErrNotReady)
 	}
-	base, err = appendRecords(ctx, p.(*partition), recs)
+	base, err = b.appendAnywhere(ctx, p.(*partition), recs)
 	b.metrics.appended(len(recs), err)
 	return base, err
 }
 
-// Dial connects to this node within the process, through the same code as any connection; to another node it dials TCP. It fits
-// kgo.Dialer.
+// Dial connects to this node within the process, through the same code as any connection, and to another node through its port for peers,
+// whatever its Kafka listeners ask for. It fits kgo.Dialer.
 func (b *Broker) Dial(ctx context.Context, network, host string) (net.Conn, error) {
 	for id, other := range b.ctl.State().Brokers {
-		if id != b.cfg.NodeID && host == net.JoinHostPort(other.Host, strconv.Itoa(int(other.Port))) {
-			return (&net.Dialer{}).DialContext(ctx, network, host)
+		if id != b.cfg.NodeID && host == hostPort(other.Host, other.Port) {
+			return b.dialNode(ctx, other, network, host)
 		}
 	}
 	select {
@@ -39,6 +40,15 @@ func (b *Broker) Dial(ctx context.Context, network, host string) (net.Conn, erro
 		return nil, ctx.Err()
 	}
 	return b.server.Dial()
+}
+
+func hostPort(host string, port int32) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }
+
+func (b *Broker) dialNode(ctx context.Context, other state.Broker, network, host string) (net.Conn, error) {
+	if !b.clustered() {
+		return (&net.Dialer{}).DialContext(ctx, network, host)
+	}
+	return b.cfg.Peers.Stream(ctx, other.ServerID)
 }
 
 // builders keeps the buffers that batches are built in.
@@ -51,6 +61,15 @@ func appendRecords(ctx context.Context, p *partition, recs []record.Record) (int
 		return -1, err
 	}
 	return wait(ctx, p.Append(ctx, batch))
+}
+
+// appendAnywhere is appendRecords to the partition's leader, wherever that is.
+func (b *Broker) appendAnywhere(ctx context.Context, p *partition, recs []record.Record) (int64, error) {
+	batch, err := buildBatch(recs, func(*record.Builder) {})
+	if err != nil {
+		return -1, err
+	}
+	return b.appendBatch(ctx, p, batch)
 }
 
 // buildBatch makes a batch of records; mark says what its header is to hold beside them.

@@ -2,13 +2,16 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/weir-analytics/weir/broker/api"
 	"github.com/weir-analytics/weir/broker/replica"
+	"github.com/weir-analytics/weir/raftfsm/hardstate"
 	"github.com/weir-analytics/weir/raftfsm/state"
 )
 
@@ -31,6 +34,15 @@ type engine interface {
 	OffsetForTime(ms int64) (offset, timestampMs int64, ok bool, err error)
 	MaxTimestamp() (offset, timestampMs int64, ok bool, err error)
 	EpochEnd(epoch int32) (foundEpoch int32, endOffset int64)
+	// Membership, and what a leader does with it, are as in broker/replica.
+	Membership() replica.Membership
+	AddLearner(server string, at uint64) error
+	Promote(server string, at uint64) error
+	RemoveMember(server string, at uint64) error
+	CaughtUp(server string) bool
+	HandOver(server string) error
+	// Watch steps in when it leads and stands still.
+	Watch(now time.Time)
 	SetLogStart(ctx context.Context, offset int64) (int64, error)
 	SizeBytes() int64
 	Received() replica.Received
@@ -55,6 +67,8 @@ type engineSpec struct {
 	Topic     state.Topic
 	Partition int32
 	Config    api.TopicConfig
+	Members   []replica.Member // of a group that begins now; nil: this node alone
+	Join      bool             // the group is or was elsewhere: it is not begun here
 }
 
 // partition is one partition on this node: closed, being opened, open or failed. It implements api.Partition.
@@ -65,8 +79,16 @@ type partition struct {
 	wanted func(*partition) // called when a client asks for a closed partition
 	moved  func()           // called when the partition starts or stops to serve
 	log    *slog.Logger
+	told   func(hardstate.GroupID) (node int32, said ledElsewhere, ok bool) // what another node says that leads it
+	nodeOf func(server string) int32
+
+	replicas atomic.Pointer[[]int32] // nodes that are to have it; the first one should lead
+	tending  atomic.Bool             // a step with its members is under way
+	ledSince atomic.Int64            // since when this node has led it without a break, Unix ns; 0: it does not
 
 	engine atomic.Pointer[engineBox] // nil until open
+
+	ending sync.Mutex // held while it is closed or leaves
 
 	mu       sync.Mutex // guards what follows
 	phase    api.Phase
@@ -86,8 +108,9 @@ type engineBox struct{ engine }
 func (b *Broker) newPartition(spec engineSpec, phase api.Phase) *partition {
 	return &partition{
 		spec: spec, nodeID: b.cfg.NodeID, opener: b.engines.open, moved: b.partitionMoved, log: b.log,
-		wanted: func(p *partition) { go b.start(p) },
-		phase:  phase, settled: make(chan struct{}), stop: make(chan struct{}),
+		wanted: func(p *partition) { go b.start(p) }, nodeOf: b.cfg.nodeOf,
+		told:  func(id hardstate.GroupID) (int32, ledElsewhere, bool) { return b.leaders.find(id, time.Now()) },
+		phase: phase, settled: make(chan struct{}), stop: make(chan struct{}),
 		watchers: make(map[chan<- struct{}]struct{}),
 	}
 }
@@ -222,6 +245,8 @@ func (p *partition) apply(e engine, c api.TopicConfig) {
 
 // close closes the replica, which then has everything on disk. Reads and appends answer replica.ErrNotReady from here on.
 func (p *partition) close() error {
+	p.ending.Lock()
+	defer p.ending.Unlock()
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -244,6 +269,34 @@ func (p *partition) close() error {
 		return nil
 	}
 	return box.Close()
+}
+
+// leave closes the replica because its group goes on elsewhere, and removes what it has. The partition stays, and may be opened again.
+func (p *partition) leave(remove func() error) {
+	p.ending.Lock()
+	defer p.ending.Unlock()
+	p.mu.Lock()
+	if p.closed || !p.started {
+		p.mu.Unlock()
+		return
+	}
+	p.mu.Unlock()
+	<-p.settled
+	close(p.stop)
+	p.follows.Wait()
+	var err error
+	if box := p.engine.Swap(nil); box != nil {
+		err = box.Close()
+	}
+	if err = errors.Join(err, remove()); err != nil {
+		p.log.Warn("remove a replica that was moved away", "topic", p.spec.Topic.Name, "partition", p.spec.Partition, "err", err)
+	}
+	p.mu.Lock()
+	p.started, p.phase, p.err = false, api.Opening, nil
+	p.settled, p.stop = make(chan struct{}), make(chan struct{})
+	p.mu.Unlock()
+	p.wakeAll()
+	p.moved()
 }
 
 // errClosed is the answer of a partition that is not open.
@@ -285,27 +338,88 @@ func (r refused) Result() (replica.Appended, error) { return replica.Appended{},
 
 // Leader names this node for a partition that opens when it is asked for, and for one that takes no writes and can be read.
 func (p *partition) Leader() (nodeID, epoch int32, serving bool) {
+	nodeID, epoch = -1, -1
 	if e := p.engine.Load(); e != nil {
 		nodeID, epoch, serving = e.Leader()
-		if !serving && e.Readable() {
+		switch {
+		case serving:
+			return nodeID, epoch, true
+		case e.Readable():
 			return p.nodeID, epoch, true
 		}
-		return nodeID, epoch, serving
 	}
-	if p.Phase() == api.Closed {
-		return p.nodeID, -1, false
+	if node, said, ok := p.elsewhere(); ok && node != p.nodeID && (nodeID == -1 || said.Epoch >= epoch) {
+		return node, said.Epoch, false
 	}
-	return -1, -1, false
+	if nodeID == -1 && p.stored() == api.Closed {
+		all, _ := p.Replicas()
+		return all[0], -1, false
+	}
+	return nodeID, epoch, false
+}
+
+// Replicas implements api.Partition. Who is in sync is what the leader says; until one does, nobody is known to lag.
+func (p *partition) Replicas() (all, inSync []int32) {
+	all = *p.replicas.Load()
+	if box := p.engine.Load(); box != nil {
+		if _, _, serving := box.Leader(); serving && p.nodeOf != nil {
+			_, inSync = p.followers(box)
+			return all, inSync
+		}
+	}
+	if _, said, ok := p.elsewhere(); ok {
+		return all, said.InSync
+	}
+	return all, all
+}
+
+// elsewhere is what another node says that leads the partition.
+func (p *partition) elsewhere() (node int32, said ledElsewhere, ok bool) {
+	if p.told == nil {
+		return -1, said, false
+	}
+	return p.told(p.spec.group())
+}
+
+// followers are the nodes in the group that this node leads, and those that have almost all of its log.
+func (p *partition) followers(e engine) (all, inSync []int32) {
+	m := e.Membership()
+	inSync = []int32{p.nodeID}
+	for i, server := range append(m.Voters, m.Learners...) {
+		node := p.nodeID
+		if p.nodeOf != nil {
+			node = p.nodeOf(server)
+		}
+		if node < 0 {
+			continue
+		}
+		all = append(all, node)
+		if node != p.nodeID && i < len(m.Voters) && e.CaughtUp(server) {
+			inSync = append(inSync, node)
+		}
+	}
+	return all, inSync
 }
 
 func (p *partition) Phase() api.Phase {
+	phase := p.stored()
+	if phase == api.Opening || phase == api.Failed {
+		if leader, _, serving := p.Leader(); !serving && leader >= 0 && leader != p.nodeID {
+			return api.Following
+		}
+	}
+	return phase
+}
+
+// stored is the phase without a look at who leads.
+func (p *partition) stored() api.Phase {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.phase
 }
 
 func (p *partition) Open() {
-	if p.Phase() == api.Closed {
+	if p.stored() == api.Closed {
 		p.wanted(p)
 	}
 }

@@ -36,7 +36,7 @@ func ReceivedTopic() state.TopicSpec {
 
 func (r received) partition() (*partition, bool) {
 	p, ok := r.b.view.Load().ByName[meter.Topic].Partition(0)
-	if !ok || p.Phase() != api.Serving {
+	if !ok || p.Phase() != api.Serving && p.Phase() != api.Following || p.LogStart() < 0 {
 		return nil, false
 	}
 	return p.(*partition), true
@@ -58,7 +58,8 @@ func (r received) Partitions() (list []meter.Partition) {
 }
 
 func (r received) Ready(ctx context.Context) error {
-	return backend{r.b}.openOne(ctx, ReceivedTopic(), func(int32) int32 { return 0 })
+	_, err := backend{r.b}.openOne(ctx, ReceivedTopic(), func(int32) int32 { return 0 })
+	return err
 }
 
 func (r received) Exists() bool {
@@ -71,11 +72,11 @@ func (r received) errNotServed() error {
 }
 
 func (r received) Append(ctx context.Context, recs []record.Record) error {
-	p, ok := r.partition()
+	p, ok := r.b.view.Load().ByName[meter.Topic].Partition(0)
 	if !ok {
 		return r.errNotServed()
 	}
-	_, err := appendRecords(ctx, p, recs)
+	_, err := r.b.appendAnywhere(ctx, p.(*partition), recs)
 	return err
 }
 

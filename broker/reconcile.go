@@ -9,8 +9,7 @@ import (
 	"sync"
 
 	"github.com/weir-analytics/weir/broker/api"
-	"github.com/weir-analytics/weir/broker/group"
-	"github.com/weir-analytics/weir/broker/txn"
+	"github.com/weir-analytics/weir/broker/replica"
 	"github.com/weir-analytics/weir/raftfsm/state"
 )
 
@@ -45,7 +44,7 @@ func (b *Broker) reconcile(s *state.State) {
 	next.Brokers = slices.SortedFunc(maps.Values(s.Brokers), func(a, b state.Broker) int { return cmp.Compare(a.ID, b.ID) })
 	var opens []*partition
 	for _, t := range s.Topics {
-		topic, started := b.topic(t, old.ByID[t.ID])
+		topic, started := b.topic(s, t, old.ByID[t.ID])
 		opens = append(opens, started...)
 		next.ByName[t.Name], next.ByID[t.ID] = topic, topic
 		next.Topics = append(next.Topics, topic)
@@ -63,27 +62,30 @@ func (b *Broker) reconcile(s *state.State) {
 }
 
 // topic makes the topic of the next view. Partitions that exist stay; the ones to open now are returned.
-func (b *Broker) topic(t state.Topic, old *api.Topic) (*api.Topic, []*partition) {
-	if old != nil && old.Partitions != nil && len(old.Partitions) == int(t.Partitions) && maps.Equal(old.Configs, t.Configs) {
+func (b *Broker) topic(s *state.State, t state.Topic, old *api.Topic) (*api.Topic, []*partition) {
+	placed := func(x, y state.Placement) bool {
+		return slices.Equal(x.Replicas, y.Replicas) && x.Moved == y.Moved && x.Open == y.Open
+	}
+	if old != nil && old.Partitions != nil && len(old.Partitions) == int(t.Partitions) && maps.Equal(old.Configs, t.Configs) &&
+		slices.EqualFunc(old.Placement, t.Placement, placed) && !b.clustered() {
 		return old, nil
 	}
 	topic := &api.Topic{Topic: t, Config: api.ParseTopicConfig(t.Configs)}
 	var opens []*partition
 	if old != nil {
 		topic.Partitions = slices.Clone(old.Partitions)
-		for _, p := range topic.Partitions {
-			p.(*partition).reconfigure(topic.Config)
+		for _, one := range topic.Partitions {
+			p := one.(*partition)
+			p.reconfigure(topic.Config)
+			if b.place(s, t, p) && b.clustered() {
+				opens = append(opens, p)
+			}
 		}
 	}
 	for n := int32(len(topic.Partitions)); n < t.Partitions; n++ {
-		spec := engineSpec{Topic: t, Partition: n, Config: topic.Config}
-		phase := api.Opening
-		if (t.Name == group.OffsetsTopic || t.Name == txn.StateTopic) && !b.engines.holds(spec) {
-			phase = api.Closed
-		}
-		p := b.newPartition(spec, phase)
+		p := b.newPartition(engineSpec{Topic: t, Partition: n, Config: topic.Config}, api.Opening)
 		topic.Partitions = append(topic.Partitions, p)
-		if phase == api.Opening {
+		if b.place(s, t, p) {
 			opens = append(opens, p)
 		}
 	}
@@ -91,6 +93,68 @@ func (b *Broker) topic(t state.Topic, old *api.Topic) (*api.Topic, []*partition)
 		b.log.Warn("write the topic's name beside its partitions", "topic", t.Name, "err", err)
 	}
 	return topic, opens
+}
+
+// place tells a partition which nodes are to have it, and says whether this node is to open it now. One that has files here is opened
+// wherever it is to be: its group may count on this node still.
+func (b *Broker) place(s *state.State, t state.Topic, p *partition) (open bool) {
+	lazy := state.OpensWhenNeeded(t.Name)
+	if !b.clustered() {
+		p.replicas.Store(&[]int32{b.cfg.NodeID})
+		return p.closedUntilNeeded(lazy && !b.engines.holds(p.spec))
+	}
+	at := s.PlacementOf(t, p.spec.Partition)
+	p.replicas.Store(&at.Replicas)
+	here := slices.Contains(at.Replicas, b.cfg.NodeID)
+	members, all := firstMembers(s, at)
+	p.mu.Lock()
+	p.spec.Members, p.spec.Join = members, at.Moved || !here || !all
+	p.mu.Unlock()
+	switch {
+	case p.hasStarted():
+		return false
+	case b.engines.holds(p.spec):
+		return p.closedUntilNeeded(false)
+	case lazy && !at.Open:
+		return p.closedUntilNeeded(true)
+	}
+	return p.closedUntilNeeded(false) && here
+}
+
+// firstMembers are the members of a group that begins now, nil for one of this node alone. all is false when one of them is no member of the
+// cluster any more: the group is not begun then, since those who did would not agree on it.
+func firstMembers(s *state.State, at state.Placement) (list []replica.Member, all bool) {
+	if len(at.Replicas) < 2 {
+		return nil, true
+	}
+	for _, id := range at.Replicas {
+		n, ok := s.Nodes[id]
+		if !ok {
+			return nil, false
+		}
+		list = append(list, replica.Member{NodeID: id, ServerID: n.ServerID, Address: n.ServerID})
+	}
+	return list, true
+}
+
+// closedUntilNeeded sets the phase of a partition that was not opened yet. It returns the opposite.
+func (p *partition) closedUntilNeeded(closed bool) (open bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.started || p.closed {
+		return false
+	}
+	p.phase = api.Opening
+	if closed {
+		p.phase = api.Closed
+	}
+	return !closed
+}
+
+func (p *partition) hasStarted() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.started || p.closed
 }
 
 // openAll opens partitions and waits for all of them.

@@ -52,12 +52,22 @@ func (b *Broker) groupPartition(name string) (topic string, partition int32, ok 
 	return group.OffsetsTopic, group.PartitionOf(name, count), true
 }
 
-// markers writes markers into the partitions of this node.
+// markers writes markers into partitions, wherever their leader is.
 type markers struct{ b *Broker }
 
-// Write ends a producer's transaction in a partition and waits until that is committed. In __consumer_offsets it goes through the
-// group coordinator, whose offsets it makes count.
+// Write ends a producer's transaction in a partition and waits until that is committed.
 func (k markers) Write(ctx context.Context, topic string, n int32, m record.Marker) error {
+	if p, ok := k.b.view.Load().ByName[topic].Partition(n); ok {
+		if to, elsewhere := k.b.serverOf(p); elsewhere {
+			return k.b.writeMarker(ctx, to, remoteMarker{topic, n, m})
+		}
+	}
+	return k.write(ctx, topic, n, m)
+}
+
+// write is Write for a partition that this node leads. In __consumer_offsets it goes through the group coordinator, whose offsets it makes
+// count.
+func (k markers) write(ctx context.Context, topic string, n int32, m record.Marker) error {
 	p, ok := k.b.view.Load().ByName[topic].Partition(n)
 	if !ok {
 		return fmt.Errorf("partition %d of %s: %w", n, topic, txn.ErrNoPartition)

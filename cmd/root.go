@@ -88,7 +88,7 @@ Start with "weir serve": it prints the address of the dashboard and a link that 
 		}
 	}
 	add("node", serveCommand(), demoCommand(), benchCommand(), versionCommand())
-	add("admin", siteCommand(), linksCommand(), diagnoseCommand(), userCommand(), tokenCommand(), importCommand(), statsCommand(), auditCommand(), receivedCommand())
+	add("admin", siteCommand(), linksCommand(), diagnoseCommand(), userCommand(), tokenCommand(), importCommand(), statsCommand(), auditCommand(), receivedCommand(), clusterCommand())
 	add("files", verifyCommand(), dumpCommand())
 	add("kafka", topicsCommand(), groupsCommand(), produceCommand(), consumeCommand(), kafkaCommand(), aclCommand(), quotaCommand())
 	return root

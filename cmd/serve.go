@@ -68,12 +68,14 @@ func nodeFlags(c *cobra.Command, cfg *node.Config, logs *logFlags) {
 
 	f := r.room("Node")
 	f.StringSliceVar(&cfg.DataDirs, "data", cfg.DataDirs, "`directory` for everything that is kept; made when missing. Given more than once, the partitions of the log are spread over all of them, and the first one holds the rest")
-	f.Int32Var(&cfg.NodeID, "node-id", cfg.NodeID, "number of this node in its cluster, 1 and up")
+	f.Int32Var(&cfg.NodeID, "node-id", cfg.NodeID, "number of this node in its cluster, 1 and up (default: that of the data directory, or the first that is free)")
 	f.StringVar(&cfg.ClusterID, "cluster-id", cfg.ClusterID, "refuse a data directory of another cluster than this `id`, and an empty one")
 	f.Var(oneOfValue{&logs.level, []string{"debug", "info", "warn", "error"}}, "log-level", "write log lines of this `level` and above: debug, info, warn or error")
 	f.Var(oneOfValue{&logs.format, []string{"text", "json"}}, "log-format", "`form` of log lines: text or json")
 	f.StringVar(&cfg.DebugHTTP, "debug-http", cfg.DebugHTTP, "`HOST:PORT` that serves Go's profiles to whoever reaches it (default: off)")
 	f.String("config", "", "read settings from this TOML `file`: one line per flag, such as http = \":8080\"")
+
+	clusterFlags(r.room("Cluster"), &cfg.Cluster)
 
 	f = r.room("Web (dashboard, API, collecting)")
 	f.StringVar(&cfg.HTTP, "http", cfg.HTTP, "`HOST:PORT` of the HTTP listener; :8080 listens on all addresses")
@@ -110,6 +112,17 @@ func nodeFlags(c *cobra.Command, cfg *node.Config, logs *logFlags) {
 	outsideFlags(r.room("A Kafka cluster in place of the built-in log"), &cfg.KafkaBrokers)
 	f.Var(daysValue{&cfg.RetainEvents}, "retain-events", "how `long` hits are kept in the log, such as 90d; counts are kept for ever")
 	r.bind(c)
+}
+
+// clusterFlags binds the flags that say how a node finds the others.
+func clusterFlags(f *pflag.FlagSet, c *node.Cluster) {
+	f.StringVar(&c.Peer, "peer", c.Peer, "`HOST:PORT` where other nodes of the cluster come in (default: this node is alone)")
+	f.StringVar(&c.Advertise, "peer-advertise", c.Advertise, "`HOST:PORT` that other nodes are told to dial (default: that of --peer)")
+	f.StringVar(&c.Join, "join", c.Join, "`HOST:PORT` of the --peer of any node, to join its cluster when the data directory is empty")
+	f.StringVar(&c.Token, "join-token", c.Token, "`token` with which this node may join, from: weir cluster token")
+	f.StringVar(&c.Cert, "peer-tls-cert", c.Cert, "PEM `file` with the certificate that this node shows other nodes (default: the cluster makes one)")
+	f.StringVar(&c.Key, "peer-tls-key", c.Key, "PEM `file` with its key")
+	f.StringVar(&c.CA, "peer-tls-ca", c.CA, "PEM `file` of who signs the certificates of all nodes")
 }
 
 // accessFlags binds the flags that say who may use the Kafka listeners.

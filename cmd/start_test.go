@@ -54,7 +54,7 @@ func TestStartErrors(t *testing.T) {
 		{"data is a file", []string{"--data", file}, []string{"--data", "directory"}},
 		{"data is somebody else's", []string{"--data", foreign}, []string{"--data", "thesis.odt"}},
 		{"geoip is no database", []string{"--data", t.TempDir(), "--geoip", file}, []string{"--geoip", file}},
-		{"node id out of range", []string{"--data", t.TempDir(), "--node-id", "0"}, []string{"--node-id", "1 to"}},
+		{"node id out of range", []string{"--data", t.TempDir(), "--node-id", "-1"}, []string{"--node-id", "1 to"}},
 		{"no such level", []string{"--log-level", "loud"}, []string{"--log-level", "debug, info, warn, error"}},
 		{"no such flag", []string{"--prot", "1"}, []string{"--prot"}},
 	} {

@@ -74,6 +74,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		"POST /sites/{site}/diagnose": admins, "GET /links": readers, "POST /sites/{site}/links": editors, "DELETE /links/{slug}": editors,
 		"GET /users": admins, "POST /users": admins, "PUT /users/{email}/password": admins, "DELETE /users/{email}": admins,
 		"GET /tokens": admins, "POST /tokens": admins, "DELETE /tokens/{id}": admins, "POST /kafka": admins, "GET /received": admins,
+		"GET /cluster": admins, "POST /cluster/tokens": admins, "DELETE /cluster/nodes/{id}": admins,
 	}
 	n := newNode(t)
 	by := callers(t, n)

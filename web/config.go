@@ -92,6 +92,8 @@ type Config struct {
 	Attribution func() []Attribution
 	// Kafka makes a connection to the log that may do everything. nil: the log is not of this node.
 	Kafka func(ctx context.Context, host string) (net.Conn, error)
+	// Cluster is what can be asked of and done to the nodes. nil: the log is not of this node.
+	Cluster *Cluster
 	// Received answers what partitions of the log have taken in, as a document for JSON. nil: the log is not of this node.
 	Received func(ctx context.Context, q ReceivedQuery) (any, error)
 	Client   func(*http.Request) Client // nil believes no header

@@ -67,6 +67,9 @@ func (s *Server) routes() []route {
 		{DELETE, "/tokens/{id}", auth.Admin, brief, s.admin.DeleteToken},
 
 		{POST, "/kafka", auth.Admin, stream, s.kafka},
+		{GET, "/cluster", auth.Admin, brief, s.cluster},
+		{POST, "/cluster/tokens", auth.Admin, brief, s.addJoinToken},
+		{DELETE, "/cluster/nodes/{id}", auth.Admin, brief, s.removeNode},
 		{GET, "/received", auth.Admin, brief, s.received},
 		{GET, "/status", auth.Read, brief, s.admin.GetStatus},
 		{GET, "/attribution", auth.Public, brief, s.admin.GetAttribution},

@@ -51,7 +51,7 @@ func (h *Handler) metadata(ctx context.Context, req *wire.Request, q *kmsg.Metad
 		r.Brokers = append(r.Brokers, rb)
 	}
 	r.ClusterID = kmsg.StringPtr(v.ClusterID)
-	r.ControllerID = v.NodeID
+	r.ControllerID = h.backend.Controller()
 	if q.IncludeClusterAuthorizedOperations {
 		r.AuthorizedOperations = h.operations(req, acl.Cluster, state.ClusterResource, clusterOperations)
 	}
@@ -63,7 +63,7 @@ func (h *Handler) metadata(ctx context.Context, req *wire.Request, q *kmsg.Metad
 			}
 			continue
 		}
-		t := a.answer(v.NodeID, q.Version)
+		t := a.answer(q.Version)
 		if err, ok := failed[a.name]; ok && a.topic == nil {
 			t.ErrorCode = code(err)
 		}
@@ -156,7 +156,7 @@ func asked(v *View, q *kmsg.MetadataRequest) []wanted {
 	return some
 }
 
-func (w wanted) answer(nodeID int32, version int16) kmsg.MetadataResponseTopic {
+func (w wanted) answer(version int16) kmsg.MetadataResponseTopic {
 	r := kmsg.NewMetadataResponseTopic()
 	if w.topic == nil {
 		r.ErrorCode, r.TopicID = kerr.UnknownTopicOrPartition.Code, w.id
@@ -170,20 +170,20 @@ func (w wanted) answer(nodeID int32, version int16) kmsg.MetadataResponseTopic {
 	}
 	r.Topic, r.TopicID, r.IsInternal = kmsg.StringPtr(w.topic.Name), w.topic.ID, w.topic.Internal
 	for n, p := range w.topic.Partitions {
-		r.Partitions = append(r.Partitions, describePartition(int32(n), p, nodeID))
+		r.Partitions = append(r.Partitions, describePartition(int32(n), p))
 	}
 	return r
 }
 
-func describePartition(n int32, p Partition, nodeID int32) kmsg.MetadataResponseTopicPartition {
+func describePartition(n int32, p Partition) kmsg.MetadataResponseTopicPartition {
 	r := kmsg.NewMetadataResponseTopicPartition()
 	r.Partition = n
 	leader, epoch, serving := p.Leader()
 	r.Leader, r.LeaderEpoch = leader, epoch
-	r.Replicas, r.ISR = []int32{nodeID}, []int32{nodeID}
-	if !serving && p.Phase() != Closed {
+	r.Replicas, r.ISR = p.Replicas()
+	if phase := p.Phase(); !serving && phase != Closed && phase != Following {
 		r.ErrorCode = kerr.LeaderNotAvailable.Code
-		r.Leader, r.ISR, r.OfflineReplicas = -1, nil, []int32{nodeID}
+		r.Leader, r.ISR, r.OfflineReplicas = -1, nil, r.Replicas
 	}
 	return r
 }

@@ -50,20 +50,20 @@ func (h *Handler) coordinator(ctx context.Context, req *wire.Request, kind int8,
 	c := kmsg.NewFindCoordinatorResponseCoordinator()
 	c.Key, c.NodeID, c.Port = name, -1, -1
 	var err error
+	var leader int32
 	switch kind {
 	case coordinatorOfGroup:
 		if err = h.authorize(req, acl.Group, name, acl.Describe); err == nil {
-			err = h.groupReady(ctx, name)
+			leader, err = h.groupReady(ctx, name)
 		}
 	case coordinatorOfTransaction:
 		if err = h.authorize(req, acl.TransactionalID, name, acl.Describe); err == nil {
-			err = h.transactionReady(ctx, name)
+			leader, err = h.transactionReady(ctx, name)
 		}
 	default:
 		err = refuse(kerr.InvalidRequest, "only groups and transactional ids have coordinators here")
 	}
-	v := h.backend.View()
-	self, registered := v.Broker(v.NodeID)
+	b, registered := h.backend.View().Broker(leader)
 	if err == nil && !registered {
 		err = kerr.CoordinatorNotAvailable
 	}
@@ -71,31 +71,32 @@ func (h *Handler) coordinator(ctx context.Context, req *wire.Request, kind int8,
 		c.ErrorCode, c.ErrorMessage = code(err), message(err)
 		return c
 	}
-	c.NodeID = self.ID
-	c.Host, c.Port = self.Address(req.Client.Listener)
+	c.NodeID = b.ID
+	c.Host, c.Port = b.Address(req.Client.Listener)
 	return c
 }
 
-// groupReady waits until the group's partition of the offsets topic serves.
-func (h *Handler) groupReady(ctx context.Context, name string) error {
+// groupReady waits until the group's partition of the offsets topic serves, and returns where.
+func (h *Handler) groupReady(ctx context.Context, name string) (int32, error) {
 	return h.ready(ctx, name, h.backend.OffsetsTopic, group.PartitionOf)
 }
 
-// transactionReady waits until the transactional id's partition of the transaction topic serves.
-func (h *Handler) transactionReady(ctx context.Context, id string) error {
+// transactionReady waits until the transactional id's partition of the transaction topic serves, and returns where.
+func (h *Handler) transactionReady(ctx context.Context, id string) (int32, error) {
 	return h.ready(ctx, id, h.backend.TransactionsTopic, txn.PartitionOf)
 }
 
-func (h *Handler) ready(ctx context.Context, name string, open func(context.Context, func(int32) int32) error, partitionOf func(string, int32) int32) error {
+func (h *Handler) ready(ctx context.Context, name string, open func(context.Context, func(int32) int32) (int32, error), partitionOf func(string, int32) int32) (int32, error) {
 	ctx, cancel := context.WithTimeout(ctx, coordinatorWait)
 	defer cancel()
-	if err := open(ctx, func(count int32) int32 { return partitionOf(name, count) }); err != nil {
+	leader, err := open(ctx, func(count int32) int32 { return partitionOf(name, count) })
+	if err != nil {
 		level := slog.LevelWarn
 		if errors.Is(err, context.Canceled) { // the client did not wait, or the node stops
 			level = slog.LevelDebug
 		}
 		h.log.Log(ctx, level, "open the partition of a coordinator", "key", name, "err", err)
-		return refuse(kerr.CoordinatorNotAvailable, err.Error())
+		return -1, refuse(kerr.CoordinatorNotAvailable, err.Error())
 	}
-	return nil
+	return leader, nil
 }

@@ -29,7 +29,7 @@ func (h *Handler) describeGroups(ctx context.Context, req *wire.Request, q *kmsg
 		return err != nil
 	})
 	for _, name := range q.Groups {
-		_ = h.groupReady(ctx, name) // the coordinator says itself what is not ready
+		_, _ = h.groupReady(ctx, name) // the coordinator says itself what is not ready
 	}
 	r := h.groups.DescribeGroups(ctx, q)
 	for i := range r.Groups {

@@ -30,7 +30,7 @@ func (h *Handler) addOffsetsToTxn(ctx context.Context, req *wire.Request, q *kms
 		r.ErrorCode = code(err)
 		return r
 	}
-	if err := h.groupReady(ctx, q.Group); err != nil {
+	if _, err := h.groupReady(ctx, q.Group); err != nil {
 		r.ErrorCode = code(err)
 		return r
 	}

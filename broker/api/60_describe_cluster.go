@@ -30,7 +30,7 @@ func (h *Handler) describeCluster(_ context.Context, req *wire.Request, q *kmsg.
 		return r
 	}
 	v := h.backend.View()
-	r.ClusterID, r.ControllerID = v.ClusterID, v.NodeID
+	r.ClusterID, r.ControllerID = v.ClusterID, h.backend.Controller()
 	for _, b := range v.Brokers {
 		rb := kmsg.NewDescribeClusterResponseBroker()
 		rb.NodeID = b.ID

@@ -19,10 +19,12 @@ type Backend interface {
 	DeleteTopic(ctx context.Context, name string) error
 	AddPartitions(ctx context.Context, name string, total int32) error
 	SetTopicConfigs(ctx context.Context, name string, configs map[string]string) error
-	// OffsetsTopic makes __consumer_offsets when it is missing, and opens the partition of a group.
-	OffsetsTopic(ctx context.Context, partition func(count int32) int32) error
-	// TransactionsTopic makes __transaction_state when it is missing, and opens the partition of a transactional id.
-	TransactionsTopic(ctx context.Context, partition func(count int32) int32) error
+	// OffsetsTopic makes __consumer_offsets when it is missing, opens the partition of a group, and returns the node that leads it.
+	OffsetsTopic(ctx context.Context, partition func(count int32) int32) (leader int32, err error)
+	// TransactionsTopic is the same with __transaction_state and the partition of a transactional id.
+	TransactionsTopic(ctx context.Context, partition func(count int32) int32) (leader int32, err error)
+	// Controller is the node that takes changes of the cluster, -1 when it is not known.
+	Controller() int32
 	// WriteMarker ends a producer's transaction in a partition and returns once that is committed; errors as of txn.Markers.
 	WriteMarker(ctx context.Context, topic string, partition int32, m record.Marker) error
 	// Access is who may do what, and how much of it.
@@ -105,6 +107,8 @@ type Partition interface {
 	Leader() (nodeID, epoch int32, serving bool)
 	// Phase says whether Leader may soon say more.
 	Phase() Phase
+	// Replicas are the nodes that have the partition, the one that should lead first, and those of them that have almost all of it.
+	Replicas() (all, inSync []int32)
 	// Open asks for a Closed partition to be opened and does not wait for it.
 	Open()
 	LogStart() int64
@@ -146,6 +150,7 @@ const (
 	Closed  Phase = iota // opened when first needed
 	Opening              // serves soon
 	Serving
-	Failed // stopped after an error of its disk
-	Gone   // deleted, or the node stops
+	Following // another node leads
+	Failed    // stopped after an error of its disk
+	Gone      // deleted, or the node stops
 )

@@ -154,7 +154,7 @@ func (m *Meter) tryFlush(ctx context.Context, loaded *bool, minute Minute, last 
 	if err := m.cfg.Log.Ready(ctx); err != nil {
 		return err
 	}
-	if !*loaded {
+	if !*loaded || m.tookOver() {
 		if err := m.load(ctx); err != nil {
 			return err
 		}
@@ -172,6 +172,21 @@ func (m *Meter) tryFlush(ctx context.Context, loaded *bool, minute Minute, last 
 		m.lastHeads = now
 	}
 	return m.write(ctx)
+}
+
+// tookOver says that this node has come to lead a partition that another one may have counted meanwhile.
+func (m *Meter) tookOver() bool {
+	if m.steps != nil {
+		return false
+	}
+	for _, p := range m.cfg.Log.Partitions() {
+		if c := m.cursors[p.ID()]; c != nil && !c.live {
+			if _, leads := p.Leads(); leads {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // write writes what was collected, and moves the cursors of that. The outcome of a

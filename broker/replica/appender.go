@@ -209,7 +209,9 @@ func (r *Replica) isDead() bool {
 func (r *Replica) completeLoop() {
 	defer close(r.completed)
 	for q := range r.inflight {
-		if err := q.future.Error(); err != nil {
+		err := q.future.Error()
+		r.noteRefusal(err)
+		if err != nil {
 			r.complete(q.p, Appended{}, proposeError(err))
 			continue
 		}
@@ -220,6 +222,17 @@ func (r *Replica) completeLoop() {
 		}
 		r.complete(q.p, Appended{BaseOffset: a.base, LogStart: r.LogStart(), LogAppendTimeMs: a.timeMs}, nil)
 	}
+}
+
+// noteRefusal keeps since when every batch is refused because leadership is being handed over.
+func (r *Replica) noteRefusal(err error) {
+	if !errors.Is(err, raft.ErrLeadershipTransferInProgress) {
+		r.refusing.Store(0)
+		return
+	}
+	now := time.Now().UnixNano()
+	r.refused.Store(now)
+	r.refusing.CompareAndSwap(0, now)
 }
 
 // complete answers a batch that was under way, and its retries.

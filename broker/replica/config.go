@@ -82,6 +82,13 @@ type Config struct {
 	// the replica waits to be sent the log instead of beginning a new group.
 	Join bool
 
+	// NodeOf returns the number of the node with that server id, -1 when it is
+	// not known; nil: this node is alone.
+	NodeOf func(server string) int32
+	// Clustered says that the group may have members elsewhere: silence is noticed
+	// sooner, and less is sent at once.
+	Clustered bool
+
 	HardState *hardstate.Store
 	Transport transport.Network
 	// Shared is common to all replicas of the node.
@@ -141,6 +148,12 @@ func (c *Config) complete() error {
 	}
 	if c.heartbeat == 0 {
 		c.heartbeat = heartbeatTimeout
+		if c.Clustered {
+			c.heartbeat = clusteredTimeout
+		}
+	}
+	if c.NodeOf == nil {
+		c.NodeOf = c.nodeOf
 	}
 	if c.cleanEvery == 0 {
 		c.cleanEvery = cleanEvery
@@ -191,6 +204,16 @@ func (s *Settings) segments() (bytes, offsets int64) {
 		offsets = keysPerSegment
 	}
 	return s.SegmentBytes, offsets
+}
+
+// nodeOf knows the first members alone.
+func (c *Config) nodeOf(server string) int32 {
+	for _, m := range append(c.Members, Member{NodeID: c.NodeID, ServerID: c.ServerID}) {
+		if m.ServerID == server {
+			return m.NodeID
+		}
+	}
+	return -1
 }
 
 func (c *Config) group() hardstate.GroupID { return hardstate.PartitionGroup(c.TopicID, c.Partition) }

@@ -24,19 +24,10 @@ func (r *Replica) Leader() (nodeID int32, epoch int32, serving bool) {
 	}
 	_, id := r.raft.LeaderWithID()
 	nodeID = -1
-	for _, m := range r.members() {
-		if raft.ServerID(m.ServerID) == id {
-			nodeID = m.NodeID
-		}
+	if id != "" {
+		nodeID = r.cfg.NodeOf(string(id))
 	}
 	return nodeID, epochOf(r.raft.CurrentTerm()), false
-}
-
-func (r *Replica) members() []Member {
-	if len(r.cfg.Members) > 0 {
-		return r.cfg.Members
-	}
-	return []Member{{NodeID: r.cfg.NodeID, ServerID: r.cfg.ServerID}}
 }
 
 func epochOf(term uint64) int32 { return int32(min(term, math.MaxInt32)) }

@@ -31,6 +31,8 @@ type logStore struct {
 	headsOnly atomic.Bool
 	// running is set once raft's own goroutines call, see fatal.
 	running atomic.Bool
+	// storing is since when entries are being stored, in Unix ns; 0: they are not.
+	storing atomic.Int64
 }
 
 var _ raft.LogStore = (*logStore)(nil)
@@ -103,7 +105,9 @@ func (s *logStore) StoreLogs(logs []*raft.Log) error {
 		entries[i] = e
 	}
 	began := time.Now()
+	s.storing.Store(began.UnixNano())
 	err := s.r.log.Append(entries)
+	s.storing.Store(0)
 	s.r.cfg.Metrics.stored(entries, time.Since(began))
 	if err != nil {
 		if !errors.Is(err, seglog.ErrFailed) {

@@ -22,10 +22,17 @@ const (
 	// nothing, and a group of one voter does not wait for them to start.
 	heartbeatTimeout = 2 * time.Second
 	commitTimeout    = time.Second
+	// clusteredTimeout is the same where silence means that a node is gone: after
+	// one to two of it another one stands, so that within three seconds the
+	// partition takes writes again.
+	clusteredTimeout = 800 * time.Millisecond
 	// maxAppendEntries bounds the entries of one sync. Measured with one voter
 	// against 64: 1.4 times as many entries of 1 KiB, the same bytes of 64 KiB.
 	// What is sent to a peer at once is bounded in bytes by the transport.
 	maxAppendEntries = 256
+	// clusteredEntries is the same where entries are sent to others: that many are
+	// read for each request, of which the transport sends what fits.
+	clusteredEntries = 64
 	// never keeps raft from taking snapshots and deleting entries by itself.
 	never = 365 * 24 * time.Hour
 )
@@ -172,6 +179,9 @@ func (r *Replica) raftConfig() *raft.Config {
 	c.HeartbeatTimeout, c.ElectionTimeout = r.cfg.heartbeat, r.cfg.heartbeat
 	c.LeaderLeaseTimeout, c.CommitTimeout = r.cfg.heartbeat*3/4, min(commitTimeout, r.cfg.heartbeat/2)
 	c.MaxAppendEntries = maxAppendEntries
+	if r.cfg.Clustered {
+		c.MaxAppendEntries = clusteredEntries
+	}
 	c.BatchApplyCh = true
 	c.ShutdownOnRemove = false
 	c.SnapshotInterval, c.SnapshotThreshold, c.TrailingLogs = never, math.MaxUint64, math.MaxUint64
@@ -196,6 +206,10 @@ func (r *Replica) start() (err error) {
 		return err
 	}
 	r.logs.setSole(sole)
+	alone, err := r.onlyVoter()
+	if err != nil {
+		return err
+	}
 	if r.raft, err = newRaft(conf, machine{r}, r.logs, stable, r.snaps, r.link); err != nil {
 		return errors.Join(err, r.Err()) // raft hides the cause
 	}
@@ -209,7 +223,7 @@ func (r *Replica) start() (err error) {
 	r.wg.Go(r.keepLoop)
 	r.wg.Go(r.cleanLoop)
 	go r.completeLoop()
-	if sole {
+	if alone {
 		r.link.ElectNow()
 	}
 	return nil
@@ -259,6 +273,22 @@ func (r *Replica) soleVoter() (bool, error) {
 	}
 	c := raft.DecodeConfiguration(b)
 	return len(c.Servers) == 1 && c.Servers[0].ID == raft.ServerID(r.cfg.ServerID) && c.Servers[0].Suffrage == raft.Voter, nil
+}
+
+// onlyVoter says whether this node alone decides by the newest membership in the log, whoever else gets the log.
+func (r *Replica) onlyVoter() (bool, error) {
+	b, index, err := r.log.ConfigAt(r.log.Bounds().LastIndex)
+	if err != nil || index == 0 {
+		return false, err
+	}
+	voters, self := 0, false
+	for _, s := range raft.DecodeConfiguration(b).Servers {
+		if s.Suffrage == raft.Voter {
+			voters++
+			self = self || s.ID == raft.ServerID(r.cfg.ServerID)
+		}
+	}
+	return self && voters == 1, nil
 }
 
 // Remove deletes everything a closed replica has stored: its directory and its

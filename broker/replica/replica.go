@@ -50,7 +50,9 @@ type Replica struct {
 	queue    chan *Pending
 	inflight chan proposal // in the order of the log; one reader
 
-	staleAborted     atomic.Bool // the checkpoint's sums of the aborted index are older than the index
+	refusing         atomic.Int64 // since when raft refuses batches because it hands over, Unix ns; 0: it does not
+	refused          atomic.Int64 // when it last did
+	staleAborted     atomic.Bool  // the checkpoint's sums of the aborted index are older than the index
 	sinceCkptEntries atomic.Int64
 	sinceCkptBytes   atomic.Int64
 	ckptIndex        atomic.Uint64 // of the newest checkpoint

@@ -198,6 +198,15 @@ func (s *Server) cutOff() {
 	}
 }
 
+// Take serves a connection of another node of the cluster, which may do what this one may. It closes it on an error.
+func (s *Server) Take(nc net.Conn) error {
+	if err := s.start(nc, localHost, nil); err != nil {
+		nc.Close()
+		return err
+	}
+	return nil
+}
+
 // Dial returns one end of a connection within the process. The other end is served like any connection.
 func (s *Server) Dial() (net.Conn, error) {
 	ours, theirs, err := socketPair()

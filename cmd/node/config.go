@@ -18,8 +18,9 @@ import (
 // Config says how to run one node. Start from Default.
 type Config struct {
 	DataDirs  []string // the first holds everything but the partitions of the log that are spread over all
-	NodeID    int32
-	ClusterID string // optional: refuse a data directory of another cluster
+	NodeID    int32    // 0: that of the data directory, or the first that is free
+	ClusterID string   // optional: refuse a data directory of another cluster
+	Cluster   Cluster
 
 	HTTP               string // HOST:PORT of dashboard, API and collecting
 	HTTPMaxConnections int
@@ -57,8 +58,8 @@ type Config struct {
 // Default returns the configuration of a node that is started without any flag.
 func Default() Config {
 	return Config{
-		DataDirs: []string{"data"}, NodeID: 1,
-		HTTP: ":8080", HTTPMaxConnections: 10_000,
+		DataDirs: []string{"data"},
+		HTTP:     ":8080", HTTPMaxConnections: 10_000,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 		DevAssets:      "dashboards/dist",
 		Kafka:          []string{"127.0.0.1:9092"},
@@ -85,8 +86,11 @@ func (c Config) Validate() error {
 	if err := checkDirs(c.DataDirs); err != nil {
 		return err
 	}
-	if c.NodeID < 1 {
+	if c.NodeID < 0 {
 		return fmt.Errorf("--node-id: %d, 1 to %d are allowed", c.NodeID, 1<<31-1)
+	}
+	if err := c.Cluster.validate(); err != nil {
+		return err
 	}
 	if err := checkAddr("--http", c.HTTP, 0); err != nil {
 		return err
@@ -99,6 +103,9 @@ func (c Config) Validate() error {
 	}
 	if err := c.KafkaBrokers.Validate(); err != nil {
 		return err
+	}
+	if len(c.KafkaBrokers.Brokers) > 0 && c.Cluster.Peer != "" {
+		return errors.New("--peer: with --kafka-brokers the log has nodes of its own; leave it away")
 	}
 	if len(c.KafkaBrokers.Brokers) > 0 && len(c.DataDirs) > 1 {
 		return errors.New("--data: one directory is enough with --kafka-brokers: the log is not in it")

@@ -122,7 +122,7 @@ func (n *Node) brokerListeners() ([]broker.Listener, api.Access, error) {
 
 // registration is what the cluster is told of this node.
 func (n *Node) registration() (state.Broker, error) {
-	b := state.Broker{ID: n.cfg.NodeID, ServerID: n.ctl.ServerID()}
+	b := state.Broker{ID: n.cfg.NodeID, ServerID: n.ctl.ServerID(), Peer: n.ctl.PeerAddress()}
 	list, err := n.cfg.kafkaListeners()
 	if err != nil {
 		return b, err

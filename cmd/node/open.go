@@ -93,10 +93,18 @@ func (n *Node) openController() (*raftfsm.Controller, error) {
 	cfg := raftfsm.Default(n.cfg.first())
 	cfg.NodeID, cfg.ClusterID = n.cfg.NodeID, n.cfg.ClusterID
 	cfg.Now, cfg.Registerer, cfg.Log = n.cfg.Now, n.reg, n.room("raftfsm")
+	var err error
+	if cfg.Peers, err = n.cfg.Cluster.open(); err != nil {
+		return nil, err
+	}
 	ctl, err := raftfsm.Open(cfg)
 	if err != nil {
+		if cfg.Peers != nil {
+			cfg.Peers.Listener.Close()
+		}
 		return nil, fmt.Errorf("--data %s: %w", n.cfg.first(), err)
 	}
+	n.cfg.NodeID = ctl.NodeID()
 	return ctl, nil
 }
 
@@ -115,6 +123,7 @@ func (n *Node) openBroker() (*broker.Broker, error) {
 	if cfg.Listeners, cfg.API.Access, err = n.brokerListeners(); err != nil {
 		return nil, err
 	}
+	cfg.Peers = n.ctl.Peers()
 	cfg.FixedPartitions = isPipelineTopic
 	cfg.API.AutoCreateTopics = n.cfg.AutoCreate
 	cfg.API.DefaultPartitions = n.cfg.Partitions
@@ -202,10 +211,25 @@ func (n *Node) openWeb() (*web.Server, error) {
 		return n.ingest.Diagnose(r, ingest.Question{Site: q.Site, URL: q.URL, Referrer: q.Referrer})
 	}
 	if n.broker != nil {
-		cfg.Kafka, cfg.Received = n.dialKafka, n.received
+		cfg.Kafka, cfg.Received, cfg.Cluster = n.dialKafka, n.received, n.cluster()
 	}
 	cfg.Now, cfg.Registry, cfg.Log = n.cfg.Now, n.reg, n.cfg.Log
 	return web.Open(cfg)
+}
+
+// cluster is what can be asked of and done to the nodes of the cluster.
+func (n *Node) cluster() *web.Cluster {
+	return &web.Cluster{
+		Status: func() any { return n.broker.Cluster() },
+		AddToken: func(ctx context.Context, holds time.Duration) (string, error) {
+			t, err := n.ctl.AddJoinToken(ctx, holds)
+			if err != nil {
+				return "", err
+			}
+			return t.Text(), nil
+		},
+		RemoveNode: n.ctl.RemoveNode,
+	}
 }
 
 // received answers what partitions of the log have taken in.

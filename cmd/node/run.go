@@ -84,8 +84,12 @@ func (n *Node) prepare(ctx context.Context) error {
 	select {
 	case <-n.broker.Ready():
 	case <-ctx.Done():
+		return nil
 	}
-	return nil
+	if err := n.broker.ReportOpen(ctx); err != nil {
+		return err
+	}
+	return n.ctl.AllowJoins(ctx)
 }
 
 // ensureTopic creates a topic that is missing. How long hits are kept is set anew at each start: the flag decides.

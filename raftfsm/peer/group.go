@@ -187,6 +187,12 @@ func (g *group) Progress(id raft.ServerID) (uint64, time.Time) {
 	return p.last, p.at
 }
 
+// Reaches implements transport.Group.
+func (g *group) Reaches(id raft.ServerID) error {
+	_, err := g.net.out.call(id, kindProbe, g.id, voteWait)
+	return err
+}
+
 // Withhold implements transport.Group.
 func (g *group) Withhold() { g.withheld.Store(true) }
 

@@ -22,6 +22,7 @@ const (
 	kindCall       kind = 6 // a service and its request
 	kindAnswer     kind = 7 // to the frame with the same number
 	kindRefusal    kind = 8 // the same, with the text of an error
+	kindProbe      kind = 9 // whether the group is open
 )
 
 // errMessage is returned for bytes that are no message of ours.

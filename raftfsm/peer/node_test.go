@@ -178,6 +178,12 @@ func TestARaftGroupAgreesOverTLSAndASnapshotReachesWhoWasAway(t *testing.T) {
 	must(t, rafts[leader].AddNonvoter(nodes[2].self, raft.ServerAddress(nodes[2].self), 0, 0).Error())
 	waitUntil(t, "the third", func() bool { return fsms[2].count() == 8 })
 	must(t, rafts[leader].VerifyLeader().Error()) // takes joined heartbeats there and back
+	must(t, links[leader].Reaches(nodes[2].self))
+	other, err := nodes[leader].Open(transport.GroupID{10})
+	must(t, err)
+	if err := other.Reaches(nodes[2].self); !errors.Is(err, transport.ErrRefused) {
+		t.Errorf("a group that is not open there: %v", err)
+	}
 	links[leader].Withhold()
 	waitUntil(t, "another leader of a group whose heartbeats are withheld", func() bool { return rafts[leader].State() != raft.Leader })
 }
@@ -185,21 +191,21 @@ func TestARaftGroupAgreesOverTLSAndASnapshotReachesWhoWasAway(t *testing.T) {
 func TestCallsTellApartWhatWasNotSent(t *testing.T) {
 	nodes := trio(t)
 	ctx := context.Background()
-	nodes[1].Handle(transport.ServiceOpen, func(_ context.Context, from string, body []byte) ([]byte, error) {
+	nodes[1].Handle(transport.ServiceVerify, func(_ context.Context, from string, body []byte) ([]byte, error) {
 		if string(body) == "no" {
 			return nil, errors.New("not today")
 		}
 		return append([]byte(from+" says "), body...), nil
 	})
-	got, err := nodes[0].Call(ctx, "server-1", transport.ServiceOpen, []byte("hello"))
+	got, err := nodes[0].Call(ctx, "server-1", transport.ServiceVerify, []byte("hello"))
 	if err != nil || string(got) != "server-0 says hello" {
 		t.Errorf("got %q, %v", got, err)
 	}
 	big := bytes.Repeat([]byte{7}, 3*bulkBytes)
-	if got, err := nodes[0].Call(ctx, "server-1", transport.ServiceOpen, big); err != nil || !bytes.HasSuffix(got, big) {
+	if got, err := nodes[0].Call(ctx, "server-1", transport.ServiceVerify, big); err != nil || !bytes.HasSuffix(got, big) {
 		t.Errorf("a large call: %d bytes, %v", len(got), err)
 	}
-	if _, err := nodes[0].Call(ctx, "server-1", transport.ServiceOpen, []byte("no")); !errors.Is(err, transport.ErrRefused) {
+	if _, err := nodes[0].Call(ctx, "server-1", transport.ServiceVerify, []byte("no")); !errors.Is(err, transport.ErrRefused) {
 		t.Errorf("refused: got %v", err)
 	}
 	for _, to := range []string{"server-9", "server-2"} {
@@ -207,7 +213,7 @@ func TestCallsTellApartWhatWasNotSent(t *testing.T) {
 			must(t, nodes[2].cfg.Listener.Close())
 			nodes[2].cancel()
 		}
-		if _, err := nodes[0].Call(ctx, to, transport.ServiceOpen, nil); !errors.Is(err, transport.ErrNotSent) {
+		if _, err := nodes[0].Call(ctx, to, transport.ServiceVerify, nil); !errors.Is(err, transport.ErrNotSent) {
 			t.Errorf("to %s: got %v, want ErrNotSent", to, err)
 		}
 	}
@@ -238,17 +244,17 @@ func TestAStrangerIsRefused(t *testing.T) {
 		must(t, FoundCA(dir, c.cluster, c.server, time.Now()))
 		stranger := start(t, dir, c.cluster, c.server)
 		stranger.SetAddresses(map[string]string{"server-0": nodes[0].Advertised()})
-		if _, err := stranger.Call(context.Background(), "server-0", transport.ServiceOpen, nil); !errors.Is(err, transport.ErrNotSent) {
+		if _, err := stranger.Call(context.Background(), "server-0", transport.ServiceVerify, nil); !errors.Is(err, transport.ErrNotSent) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
 	// A member that was removed, and one that calls itself another.
 	nodes[0].SetAddresses(map[string]string{"server-1": nodes[1].Advertised()})
-	if _, err := nodes[2].Call(context.Background(), "server-0", transport.ServiceOpen, nil); !errors.Is(err, transport.ErrNotSent) {
+	if _, err := nodes[2].Call(context.Background(), "server-0", transport.ServiceVerify, nil); !errors.Is(err, transport.ErrNotSent) {
 		t.Errorf("removed: got %v", err)
 	}
 	nodes[2].cfg.ServerID = "server-1"
-	if _, err := nodes[2].Call(context.Background(), "server-0", transport.ServiceOpen, nil); !errors.Is(err, transport.ErrNotSent) {
+	if _, err := nodes[2].Call(context.Background(), "server-0", transport.ServiceVerify, nil); !errors.Is(err, transport.ErrNotSent) {
 		t.Errorf("under another name: got %v", err)
 	}
 }
@@ -281,8 +287,8 @@ func TestANodeJoinsWithATokenAndOnlyWithIt(t *testing.T) {
 	must(t, err)
 	second := start(t, cfg.Dir, a.Cluster, "second")
 	second.SetAddresses(a.Addresses)
-	n.Handle(transport.ServiceOpen, func(context.Context, string, []byte) ([]byte, error) { return []byte("welcome"), nil })
-	if got, err := second.Call(context.Background(), "first", transport.ServiceOpen, nil); err != nil || string(got) != "welcome" {
+	n.Handle(transport.ServiceVerify, func(context.Context, string, []byte) ([]byte, error) { return []byte("welcome"), nil })
+	if got, err := second.Call(context.Background(), "first", transport.ServiceVerify, nil); err != nil || string(got) != "welcome" {
 		t.Errorf("got %q, %v", got, err)
 	}
 	for name, change := range map[string]func(*Token){

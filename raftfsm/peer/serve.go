@@ -22,6 +22,8 @@ func (n *groups) serve(from raft.ServerID, k kind, id transport.GroupID, body []
 		return nil, fmt.Errorf("raft group %x is not open here", id)
 	}
 	switch k {
+	case kindProbe:
+		return nil, nil
 	case kindAppend:
 		q, err := parseAppendEntries(body)
 		if err != nil {

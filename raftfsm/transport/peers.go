@@ -17,12 +17,12 @@ const (
 	ServiceVersion Service = 2
 	// ServiceLeaders tells which partitions the sender leads.
 	ServiceLeaders Service = 3
-	// ServiceOpen asks for partitions that are opened when somebody needs them.
-	ServiceOpen Service = 4
 	// ServiceAppend writes a batch into a partition that the receiver leads.
-	ServiceAppend Service = 5
+	ServiceAppend Service = 4
 	// ServiceMarker writes the end of a transaction into a partition that the receiver leads.
-	ServiceMarker Service = 6
+	ServiceMarker Service = 5
+	// ServiceVerify asks about a transaction that the receiver coordinates.
+	ServiceVerify Service = 6
 )
 
 // ErrNotSent is returned for a call that certainly has not reached the peer. After any other error the peer may have done what was asked.

@@ -35,6 +35,8 @@ type Group interface {
 	// Progress returns the last index that a peer's log was known to have when it last answered to entries, and when that was; the zero
 	// time when it has not answered yet. The library tells nobody.
 	Progress(id raft.ServerID) (lastIndex uint64, at time.Time)
+	// Reaches says whether a peer has the group open: to a replica that is not there yet the library goes slower and slower.
+	Reaches(id raft.ServerID) error
 	// Withhold stops the heartbeats of the group, so that its followers elect another leader, for a leader whose disk does not answer: the
 	// library goes on with heartbeats then.
 	Withhold()
@@ -136,6 +138,9 @@ func (g *localGroup) DecodePeer(b []byte) raft.ServerAddress { return raft.Serve
 
 // Progress implements Group.
 func (g *localGroup) Progress(raft.ServerID) (uint64, time.Time) { return 0, time.Time{} }
+
+// Reaches implements Group.
+func (g *localGroup) Reaches(raft.ServerID) error { return ErrNoPeers }
 
 // Withhold implements Group.
 func (g *localGroup) Withhold() {}
