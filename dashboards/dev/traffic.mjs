@@ -87,6 +87,23 @@ export function made(site, from, to) {
 }
 
 const shares = {
+  region: { 'DE-BE': 12, 'US-CA': 9, 'GB-LND': 7, 'FR-IDF': 4 },
+  city: { 'Berlin, DE-BE': 12, 'San Francisco, US-CA': 6, 'London, GB-LND': 7 },
+  source: { '(direct)': 40, Google: 30, 'Hacker News': 8, 'spring-letter': 6, Mastodon: 4 },
+  channel: { Direct: 40, 'Organic Search': 30, 'Organic Social': 12, Email: 6, Referral: 5 },
+  utm_source: { 'spring-letter': 6, google: 4 },
+  utm_medium: { email: 6, cpc: 4 },
+  utm_campaign: { sale: 6, brand: 4 },
+  utm_term: { shoes: 2 },
+  utm_content: { top: 3, side: 1 },
+  title: { Welcome: 30, Pricing: 12, Docs: 9 },
+  hostname: { 'www.example.com': 9, 'docs.example.com': 3 },
+  event: { Signup: 5, Download: 2 },
+  bot: { agent: 8, headless: 2 },
+  browser_version: { 'Chrome 140': 40, 'Firefox 140': 20, 'Safari 18': 15 },
+  os_version: { 'Windows 11': 30, 'macOS 15.1': 14, 'Android 15': 20, 'iOS 18.1': 16 },
+  language: { en: 40, de: 30, 'pt-BR': 6, fr: 5 },
+  screen: { 'under 576': 30, '576 to 991': 8, '992 to 1439': 20, '1440 and more': 35 },
   country: { DE: 31, US: 19, GB: 8.5, FR: 6.2, NL: 5.1, AT: 4.6, CH: 4.1, IN: 3.4, PL: 2.6, ES: 2.2, SE: 1.9, CA: 1.8, BR: 1.6, JP: 1.4, IT: 1.3, AU: 1.1, CZ: 0.9, DK: 0.8, UA: 0.7, SG: 0.6, KR: 0.5, MX: 0.45, ZA: 0.4, '??': 0.9, NO: 0.35, FI: 0.3, PT: 0.28, BE: 0.26, TR: 0.25, AR: 0.2, ID: 0.18, NZ: 0.15, IE: 0.14, RO: 0.13, KE: 0.1, NG: 0.08, EG: 0.07, VN: 0.06, XK: 0.02, MT: 0.02, IS: 0.03 },
   browser: { Chrome: 52, Safari: 21, Firefox: 12.5, Edge: 8, 'Samsung Internet': 2.7, Opera: 1.6, 'DuckDuckGo': 0.6, Vivaldi: 0.5, '(unknown)': 0.4, 'Yandex Browser': 0.3 },
   os: { Windows: 35, Android: 24, iOS: 18, macOS: 14, Linux: 7.4, ChromeOS: 0.9, '(unknown)': 0.4 },

@@ -27,11 +27,24 @@ export const isBlank = (key: string): boolean => key === '' || key === '??' || (
 
 const devices: Record<string, string> = { desktop: 'Desktop', mobile: 'Mobile', tablet: 'Tablet', tv: 'TV', console: 'Console', wearable: 'Wearable', other: 'Other' };
 
+const languages = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'none' });
+
+/** The name of a language tag; the tag itself where it is none. */
+export function languageName(tag: string): string {
+  try {
+    return languages.of(tag) ?? tag;
+  } catch {
+    return tag;
+  }
+}
+
 export function keyName(report: Report, key: string): string {
   if (report === 'country') return countryName(key);
   if (key === '(direct)') return 'Direct / None';
   if (key === internal) return 'Within the site';
   if (key === '' || key === '(unknown)' || key === '??') return 'Unknown';
+  if (report === 'screen') return `${key} px`;
+  if (report === 'language') return languageName(key);
   if (report === 'device') return devices[key.toLowerCase()] ?? key;
   return key;
 }

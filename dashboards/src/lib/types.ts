@@ -2,7 +2,12 @@
 
 export type Role = 'admin' | 'editor' | 'viewer';
 export type Scope = 'stats' | 'ingest' | 'admin';
-export type Report = 'country' | 'browser' | 'os' | 'device' | 'page' | 'entry' | 'exit' | 'referrer' | 'link';
+export type Report =
+  | 'country' | 'region' | 'city'
+  | 'browser' | 'browser_version' | 'os' | 'os_version' | 'device' | 'screen' | 'language'
+  | 'page' | 'entry' | 'exit' | 'title' | 'hostname'
+  | 'source' | 'channel' | 'referrer' | 'utm_source' | 'utm_medium' | 'utm_campaign' | 'utm_term' | 'utm_content'
+  | 'event' | 'bot' | 'link'; // prettier-ignore
 export type Every = 'minute' | 'hour' | 'day' | 'month';
 export type Compare = 'previous' | 'year';
 

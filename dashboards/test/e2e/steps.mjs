@@ -131,7 +131,7 @@ export const steps = {
     await untilFigure(page, 'Visitors', 1);
     await untilFigure(page, 'Page views', 1);
     await page.locator('[data-card=pages]').getByText('/welcome').first().waitFor();
-    await page.locator('[data-card=referrers]').getByText('Direct / None').waitFor();
+    await page.locator('[data-card=sources]').getByRole('rowheader', { name: 'test' }).waitFor();
   },
 
   'moving within a page and custom events arrive live': async ({ page, guest }) => {
@@ -267,6 +267,35 @@ export const steps = {
     const attribution = world.page.getByRole('link', { name: 'IP Geolocation by DB-IP' });
     assert.equal(await attribution.getAttribute('href'), 'https://db-ip.com');
     await card.getByRole('tab', { name: 'Countries' }).click();
+  },
+
+  'sources, channels, campaigns, events and details have cards': async ({ page, weir }) => {
+    const headers = { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0', 'Accept-Language': 'pt-BR,pt;q=0.9' };
+    const post = (body) => fetch(`${weir.url}/api/event`, { method: 'POST', headers, body: JSON.stringify({ d: site, ...body }) });
+    for (const body of [
+      { n: 'pageview', u: `https://${site}/sale?utm_source=spring-letter&utm_medium=email&utm_campaign=sale`, t: 'The sale', w: 1280 },
+      { n: 'pageview', u: `https://${site}/found`, r: 'https://www.google.com/' },
+      { n: 'Signup', u: `https://${site}/found` },
+    ]) {
+      const answer = await post(body);
+      assert.equal(answer.status, 202, await answer.text());
+    }
+    const rowOf = async (card, tab, text) => {
+      if (tab) await page.locator(`[data-card=${card}]`).getByRole('tab', { name: tab, exact: true }).click();
+      await page.locator(`[data-card=${card}]`).getByRole('rowheader', { name: text }).first().waitFor();
+    };
+    await rowOf('sources', 'Sources', 'Google');
+    await rowOf('sources', 'Sources', 'spring-letter');
+    await rowOf('sources', 'Channels', 'Organic Search');
+    await rowOf('sources', 'Referrers', 'google.com');
+    await rowOf('campaigns', 'Campaigns', 'sale');
+    await rowOf('campaigns', 'Medium', 'email');
+    await rowOf('events', '', 'Signup');
+    await rowOf('details', 'Browser versions', 'Firefox 140');
+    await rowOf('details', 'Languages', 'Portuguese');
+    await rowOf('pages', 'Hosts', site);
+    await rowOf('pages', 'Pages', '/sale');
+    await rowOf('sources', 'Sources', 'Google');
   },
 
   'clicks on short links show as links, each with a page of its own': async ({ page, weir }) => {
