@@ -20,8 +20,10 @@ type cluster struct {
 	rs    [3]*Replica
 }
 
-func newCluster(t *testing.T) *cluster {
-	c := &cluster{t: t, net: peer.NewMemory(1)}
+func newCluster(t *testing.T) *cluster { return newClusterOver(t, peer.NewMemory(1)) }
+
+func newClusterOver(t *testing.T, net *peer.Memory) *cluster {
+	c := &cluster{t: t, net: net}
 	for i := range 3 {
 		c.disks[i] = vfs.NewMem()
 		c.start(i, false)
