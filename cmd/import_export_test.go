@@ -55,6 +55,10 @@ func TestExportsOfOtherToolsAreImported(t *testing.T) {
 		}
 	}
 
+	if out := n.Run("", "stats", "shop.example", "--by", "title", "--from", "2024-03-01", "--to", "2024-03-03", "--csv"); !strings.Contains(out, "'=cmd|'/c calc'!A0") || !strings.Contains(out, "<script>") {
+		t.Errorf("titles as CSV: %s", out)
+	}
+
 	// A zip of several files, of which one has hits.
 	path := filepath.Join(dir, "umami.zip")
 	f, err := os.Create(path)

@@ -61,7 +61,7 @@ type statsFlags struct {
 	by, every, from, to, last, link string
 	period, compare, weekStarts     string
 	limit                           int
-	zero, asJSON                    bool
+	zero, asJSON, asCSV             bool
 }
 
 func statsCommand() *cobra.Command {
@@ -81,6 +81,18 @@ func statsCommand() *cobra.Command {
 		a, err := r.connect()
 		if err != nil {
 			return err
+		}
+		if f.asCSV {
+			query.Set("format", "csv")
+			res, err := a.send(c.Context(), http.MethodGet, sitePath(args[0])+"/counts?"+query.Encode(), nil, nil)
+			if err != nil {
+				return err
+			}
+			defer res.Body.Close()
+			if _, err := io.Copy(c.OutOrStdout(), res.Body); err != nil {
+				return fmt.Errorf("read the answer of %s: %w", a.where, err)
+			}
+			return nil
 		}
 		var raw json.RawMessage
 		if err := a.call(c.Context(), http.MethodGet, sitePath(args[0])+"/counts?"+query.Encode(), nil, &raw); err != nil {
@@ -113,7 +125,9 @@ func statsCommand() *cobra.Command {
 	c.Flags().StringVar(&f.link, "link", "", "only the short link of this id")
 	c.Flags().IntVar(&f.limit, "limit", 0, "print at most so many rows, 1 to 100000 (default: 1000 with --by, else all)")
 	c.Flags().BoolVar(&f.zero, "zero", false, "with --every: print buckets without hits too")
+	c.Flags().BoolVar(&f.asCSV, "csv", false, "print a table for spreadsheets (text that begins like a formula has an apostrophe in front)")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON document: rows of {key, visitors, pageviews, ...} and complete_to")
+	c.MarkFlagsMutuallyExclusive("json", "csv")
 	return c
 }
 

@@ -84,7 +84,12 @@ func (s *Stats) answer(w http.ResponseWriter, r *http.Request, query url.Values)
 	site, err := s.site(r)
 	if err == nil {
 		var doc document
-		if doc, err = s.count(r.Context(), site, query); err == nil {
+		if doc, err = s.count(r.Context(), site, query); err == nil && query.Get("format") == "csv" {
+			if err = writeCSV(w, &doc); err != nil {
+				s.log.Debug("write counts as CSV", "err", err) // whoever asked is gone
+			}
+			return
+		} else if err == nil {
 			reply.JSON(w, http.StatusOK, doc)
 			return
 		}

@@ -64,6 +64,7 @@ func parseParams(query url.Values, cal calendar, now time.Time) (params, error) 
 		{"link", func(v string) error { return p.parseLink(v) }},
 		{"limit", func(v string) error { return p.parseLimit(v) }},
 		{"zero", func(v string) error { return p.parseZero(v) }},
+		{"format", parseFormat},
 	}
 	var names []string
 	for _, one := range known {
@@ -147,6 +148,14 @@ func (p *params) parseLimit(value string) error {
 		return reply.Invalid("limit", "limit is %.80q, want a number from 1 to %d", value, maxRows)
 	}
 	p.limit = n
+	return nil
+}
+
+// parseFormat checks the form of the answer, which whoever writes it looks at.
+func parseFormat(value string) error {
+	if value != "json" && value != "csv" {
+		return reply.Invalid("format", "format is %.80q, want json or csv", value)
+	}
 	return nil
 }
 

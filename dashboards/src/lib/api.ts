@@ -86,6 +86,17 @@ const asked = (ask: Range['ask']): Record<string, string> => ('period' in ask &&
 
 const site = (name: string) => `/sites/${encodeURIComponent(name)}`;
 
+function questionOf(question: Question): URLSearchParams {
+  const query = new URLSearchParams(asked(question.ask));
+  if (question.compare) query.set('compare', question.compare);
+  if (question.by) query.set('by', question.by);
+  if (question.every) query.set('every', question.every);
+  if (question.link) query.set('link', question.link);
+  if (question.limit) query.set('limit', String(question.limit));
+  if (question.zero) query.set('zero', '1');
+  return query;
+}
+
 export const api = {
   setupNeeded: async () => (await call<{ needed: boolean }>('GET', '/setup')).needed,
   setup: (form: { token: string; email: string; password: string; site: string; timezone: string }) =>
@@ -102,16 +113,11 @@ export const api = {
   deleteSite: (name: string) => call<void>('DELETE', site(name)),
 
   counts: async (name: string, question: Question, signal?: AbortSignal) => {
-    const query = new URLSearchParams(asked(question.ask));
-    if (question.compare) query.set('compare', question.compare);
-    if (question.by) query.set('by', question.by);
-    if (question.every) query.set('every', question.every);
-    if (question.link) query.set('link', question.link);
-    if (question.limit) query.set('limit', String(question.limit));
-    if (question.zero) query.set('zero', '1');
-    const answer = await call<Answer>('GET', `${site(name)}/counts?${query}`, undefined, signal);
+    const answer = await call<Answer>('GET', `${site(name)}/counts?${questionOf(question)}`, undefined, signal);
     return { ...answer, rows: answer.rows ?? [] };
   },
+  /** Where the same counts are as a file for spreadsheets. */
+  countsFile: (name: string, question: Question) => `${base}${site(name)}/counts?${questionOf(question)}&format=csv`,
   refused: (name: string, ask: Range['ask'], signal?: AbortSignal) => call<Refused>('GET', `${site(name)}/refused?${new URLSearchParams(asked(ask))}`, undefined, signal),
   now: (name: string, signal?: AbortSignal) => call<Now>('GET', `${site(name)}/now`, undefined, signal),
   liveURL: (name: string) => `${base}${site(name)}/live`,
