@@ -139,10 +139,11 @@ func (s *State) topicByID(id [16]byte) (string, bool) {
 type load struct {
 	nodes          []int32 // registered members, in order
 	replicas, lead map[int32]int
+	topic          map[int32]int // lead, in the topic that is placed now: most of another one may never be open
 }
 
 func (s *State) load() *load {
-	l := &load{replicas: map[int32]int{}, lead: map[int32]int{}}
+	l := &load{replicas: map[int32]int{}, lead: map[int32]int{}, topic: map[int32]int{}}
 	for id := range s.Nodes {
 		if _, registered := s.Brokers[id]; registered {
 			l.nodes = append(l.nodes, id)
@@ -162,6 +163,7 @@ func (l *load) add(replicas []int32, by int) {
 		l.replicas[id] += by
 		if i == 0 {
 			l.lead[id] += by
+			l.topic[id] += by
 		}
 	}
 }
@@ -183,7 +185,9 @@ func (l *load) place(keep []int32, count int) []int32 {
 			return cmp.Or(cmp.Compare(l.replicas[a], l.replicas[b]), cmp.Compare(l.lead[a], l.lead[b]), cmp.Compare(a, b))
 		}))
 	}
-	slices.SortStableFunc(list, func(a, b int32) int { return cmp.Compare(l.lead[a], l.lead[b]) })
+	slices.SortStableFunc(list, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(l.topic[a], l.topic[b]), cmp.Compare(l.lead[a], l.lead[b]))
+	})
 	l.add(list, 1)
 	return list
 }
@@ -207,6 +211,7 @@ func (s *State) PlaceNew(factor int16, partitions int32) [][]int32 {
 		return nil
 	}
 	var out [][]int32
+	clear(l.topic)
 	for range partitions {
 		out = append(out, l.place(nil, l.copies(factor)))
 	}
@@ -222,6 +227,10 @@ func (s *State) Misplaced() []command.Move {
 	var moves []command.Move
 	for _, name := range slices.Sorted(maps.Keys(s.Topics)) {
 		t := s.Topics[name]
+		clear(l.topic)
+		for p := range t.Partitions {
+			l.topic[s.PlacementOf(t, p).Replicas[0]]++
+		}
 		for p := range t.Partitions {
 			now := s.PlacementOf(t, p).Replicas
 			var keep []int32
