@@ -310,3 +310,58 @@ func TestARollingRestartIsNotSeen(t *testing.T) {
 		t.Errorf("%d of %d records were refused", failed, sent)
 	}
 }
+
+// A transaction whose partitions, group and coordinator are on different nodes is seen whole or not at all.
+func TestATransactionReachesAcrossNodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts three nodes")
+	}
+	c := startThree(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	if _, err := kadm.NewClient(c.client()).CreateTopic(ctx, 6, 3, nil, "moved"); err != nil {
+		t.Fatal(err)
+	}
+	leaders := map[int]bool{}
+	for p := range int32(6) {
+		leaders[c.leaderOf("moved", p)] = true
+	}
+	if len(leaders) != 3 {
+		t.Errorf("six partitions are led by %d nodes, want 3", len(leaders))
+	}
+	want := 0
+	for id := range 4 { // coordinators on several nodes
+		cl := c.client(kgo.TransactionalID(fmt.Sprint("mover-", id)), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		for _, commit := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort} {
+			if err := cl.BeginTransaction(); err != nil {
+				t.Fatal(err)
+			}
+			for p := range int32(6) {
+				r := &kgo.Record{Topic: "moved", Partition: p, Value: fmt.Appendf(nil, "%v", commit)}
+				if err := cl.ProduceSync(ctx, r).FirstErr(); err != nil {
+					t.Fatalf("producer %d, partition %d: %v", id, p, err)
+				}
+			}
+			if err := cl.EndTransaction(ctx, commit); err != nil {
+				t.Fatalf("producer %d: %v", id, err)
+			}
+		}
+		want += 6
+	}
+	reader := c.client(kgo.ConsumeTopics("moved"), kgo.ConsumerGroup("readers"), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	for got := 0; got < want; {
+		f := reader.PollFetches(ctx)
+		if err := f.Err(); err != nil {
+			t.Fatalf("%d of %d records: %v", got, want, err)
+		}
+		f.EachRecord(func(r *kgo.Record) {
+			if string(r.Value) != fmt.Sprint(kgo.TryCommit) {
+				t.Errorf("an aborted record was read from partition %d", r.Partition)
+			}
+			got++
+		})
+	}
+	if err := reader.CommitUncommittedOffsets(ctx); err != nil {
+		t.Errorf("commit what was read: %v", err)
+	}
+}
