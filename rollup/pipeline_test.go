@@ -37,6 +37,7 @@ type bench struct {
 	clock  time.Duration // of the room, ahead of the true one
 	client *kgo.Client   // of the test
 	ends   map[int32]int64
+	gone   bool // the first events were deleted from the log
 
 	tune     func(*Rollup) // before it runs; nil: nothing
 	room     *Rollup
@@ -324,6 +325,7 @@ func TestAMemberWithoutACopyGoesOnWhenEventsAreGone(t *testing.T) {
 		if deleted, err := kadm.NewClient(b.client).DeleteRecords(context.Background(), gone); err != nil || deleted.Error() != nil {
 			t.Fatal(err, deleted.Error())
 		}
+		b.gone = true
 		b.dir = t.TempDir()
 		b.start()
 		b.send(tr, 2000)
