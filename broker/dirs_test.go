@@ -92,7 +92,7 @@ func produceTo(t *testing.T, b *Broker, topic string, partitions []int32) (errs 
 	for _, n := range partitions {
 		p, _ := b.view.Load().ByName[topic].Partition(n)
 		_, err := wait(within(t), p.Append(within(t), oneBatch(t)))
-		for until := time.Now().Add(10 * time.Second); errors.Is(err, replica.ErrNotReady) && time.Now().Before(until); { // opened a moment ago
+		for until := time.Now().Add(10 * time.Second); (errors.Is(err, replica.ErrNotReady) || errors.Is(err, replica.ErrNotLeader)) && time.Now().Before(until); { // opened a moment ago
 			<-time.After(time.Millisecond)
 			_, err = wait(within(t), p.Append(within(t), oneBatch(t)))
 		}
